@@ -1,0 +1,150 @@
+"""What several formulations share: their rows, their duals, their risks, and the reading of an iterate.
+
+A formulation sees a problem through `features`: an augmented bias is then no bias at all, on one feature more, and
+only a free bias needs a word of its own (a column y in the primal, the equality sum_i alpha_i y_i = 0 in the dual).
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from harness.problem import Array, Point, Problem
+from harness.programs import BoxDual, Loss, Program, QuadraticProgram, RegularisedRisk
+from harness.solver import Iterate
+
+HARD = "C = inf is the hard margin: use hard_primal_qp, hard_dual_qp or max_margin"
+
+
+def needs_soft_hinge(problem: Problem, name: str) -> str | None:
+    """Why a formulation with the hinge and a finite C cannot write this problem."""
+    if problem.hard:
+        return HARD
+    if problem.loss != "hinge":
+        return f"{name} has the hinge; the problem has the squared hinge"
+    return None
+
+
+def hard_margin(problem: Problem) -> Problem:
+    """The same data with C = inf, where neither loss nor sample weights mean anything."""
+    return problem.with_(C=np.inf, loss="hinge", weight=None)
+
+
+def sample_weight(problem: Problem) -> Array:
+    """weight_i = C_i / C"""
+    return np.ones(problem.n) if problem.weight is None else problem.weight
+
+
+def vector(name: str, value: Array | None, size: int) -> Array:
+    """`value`, or a ValueError unless it is `size` real numbers (NaN passes: the certificate catches it)."""
+    given = "nothing" if value is None else f"{np.asarray(value).dtype} of shape {np.shape(value)}"
+    if value is None or np.shape(value) != (size,) or np.asarray(value).dtype.kind not in "fiu":
+        raise ValueError(f"{name}: the solver gave {given}; needed are {size} real numbers")
+    return np.asarray(value, dtype=float)
+
+
+def as_certificate(mu: Array) -> Array | None:
+    """mu scaled to mu >= 0, sum mu = 1; None where that cannot be done."""
+    mu = np.maximum(mu, 0.0)
+    total = float(mu.sum())
+    return mu / total if 0.0 < total < np.inf else None
+
+
+# -- primal: rows of the constraint y_i (v.x_i + b) >= ... -------------------------------------------------------
+
+
+def margin_columns(problem: Problem) -> list[sp.csc_array]:
+    """[y_i x_i] and, for a free bias, [y_i]: A of m = A (v, b)."""
+    X, y = problem.features, problem.y[:, None]
+    signed = sp.csc_array(X.multiply(y)) if sp.issparse(X) else dense_to_csc(y * X)
+    return [signed, sp.csc_array(y)] if problem.bias == "free" else [signed]
+
+
+def dense_to_csc(Z: Array) -> sp.csc_array:
+    """CSC without the detour over coordinates, which would triple the memory; zeros are dropped."""
+    n, d = Z.shape
+    index = np.int32 if n * d < 2**31 else np.int64  # QP codes want the short ones
+    arrays = (Z.ravel(order="F"), np.tile(np.arange(n, dtype=index), d), np.arange(0, n * d + 1, n, dtype=index))
+    out = sp.csc_array(arrays, shape=(n, d))
+    out.eliminate_zeros()
+    return out
+
+
+def diagonal(*parts: Array) -> sp.csc_array:
+    return sp.csc_array(sp.diags_array(np.concatenate(parts)))
+
+
+def split_primal(problem: Problem, x: Array) -> tuple[Array, float, Array]:
+    """(w, b, rest) from x = (v, b where free, rest)."""
+    d = problem.features.shape[1]
+    k = d + (problem.bias == "free")
+    w, b = problem.split(x[:d], x[k - 1])
+    return w, b, x[k:]
+
+
+# -- dual --------------------------------------------------------------------------------------------------------
+
+
+def box_dual(problem: Problem, upper: Array, curvature: Array) -> BoxDual:
+    return BoxDual(problem.features, problem.y, upper, curvature, equality=problem.bias == "free")
+
+
+def gram_program(box: BoxDual) -> QuadraticProgram:
+    """The same dual as a minimisation with its Gram matrix Q_ij = y_i y_j x_i.x_j written out:
+
+    min 1/2 a'(Q + diag(curvature))a - sum a,   0 <= a <= upper   and, where `equality`, y'a = 0
+    """
+    n = box.n
+    A, l, u = sp.eye_array(n, format="csc"), np.zeros(n), box.upper
+    if box.equality:
+        A, l, u = sp.vstack([A, sp.csr_array(box.y[None, :])], format="csc"), np.append(l, 0.0), np.append(u, 0.0)
+    return QuadraticProgram(gram(box), -np.ones(n), sp.csc_array(A), l, u)
+
+
+def gram(box: BoxDual) -> sp.csc_array:
+    """Q + diag(curvature)"""
+    if sp.issparse(box.X):
+        signed = sp.csr_array(box.X.multiply(box.y[:, None]))
+        return sp.csc_array(signed @ signed.T + diagonal(box.curvature))
+    signed = box.y[:, None] * box.X
+    Q = signed @ signed.T
+    Q[np.diag_indices(box.n)] += box.curvature
+    return dense_to_csc(Q)
+
+
+def dual_point(problem: Problem, program: Program, iterate: Iterate) -> Point:
+    """(w, b) as the solver holds them, else w(alpha) with the b that is best for it.
+
+    A QP code also gives b, as the multiplier of y'alpha = 0. `best_bias` is used instead: it minimises P(w, .)
+    exactly, so it is never worse, and it does not depend on the accuracy of one multiplier.
+    """
+    alpha = vector("alpha", iterate.x, problem.n)
+    if isinstance(program, BoxDual) and iterate.dual is not None:
+        v = vector("(w, b)" if program.equality else "w", iterate.dual, program.d + program.equality)
+        w, b = problem.split(v[: program.d], v[-1])
+        return Point(w, b, alpha)
+    return problem.point(alpha)
+
+
+# -- regularised risk --------------------------------------------------------------------------------------------
+
+
+def risk(problem: Problem, lam: float, weight: Array, loss: Loss) -> RegularisedRisk:
+    return RegularisedRisk(problem.features, problem.y, lam, weight, loss, intercept=problem.bias == "free")
+
+
+def risk_point(problem: Problem, iterate: Iterate) -> Point:
+    """(w, b) from x; alpha where the solver has it, already in canonical units."""
+    size = problem.features.shape[1] + (problem.bias == "free")
+    w, b, _ = split_primal(problem, vector("(w, b)" if problem.bias == "free" else "w", iterate.x, size))
+    alpha = None if iterate.dual is None else vector("alpha", iterate.dual, problem.n)
+    return Point(w, b, alpha)
+
+
+def smooth_risk_point(problem: Problem, program: Program, iterate: Iterate) -> Point:
+    """As `risk_point`, and with alpha_i = weight_i slope(m_i), the multipliers that a differentiable loss implies.
+
+    At the minimiser w = w(alpha) and, for a free bias, sum alpha_i y_i = 0: a dual certificate at no cost.
+    """
+    point = risk_point(problem, iterate)
+    if point.alpha is not None or not isinstance(program, RegularisedRisk):
+        return point
+    return point._replace(alpha=program.weight * program.loss.slope(problem.margins(point.w, point.b)))

@@ -1,0 +1,42 @@
+"""The hard-margin primal as a quadratic program in x = (w, b where free).
+
+    min  1/2 ||w||^2   subject to   y_i (w.x_i + b) >= 1
+
+This is the canonical problem at C = inf. Row i has the multiplier z_i = -alpha_i <= 0, with w = w(alpha).
+Infeasible iff the classes are not separable; then A'z = 0 with sum_i z_i < 0, and mu = -z / sum(-z) are the weights
+of a point that both hulls share.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from harness.formulation import Formulation
+from harness.formulations.common import as_certificate, diagonal, hard_margin, margin_columns, split_primal, vector
+from harness.problem import Array, Point, Problem
+from harness.programs import Program, QuadraticProgram
+from harness.solver import Iterate
+
+
+@dataclass(frozen=True)
+class HardPrimalQP(Formulation):
+    gives: ClassVar[tuple[type[Program], ...]] = (QuadraticProgram,)
+
+    def judged(self, problem: Problem) -> Problem:
+        return hard_margin(problem)
+
+    def program(self, problem: Problem, kind: type[Program]) -> QuadraticProgram:
+        n, d, free = problem.n, problem.features.shape[1], int(problem.bias == "free")
+        P = diagonal(np.ones(d), np.zeros(free))
+        A = sp.csc_array(sp.hstack(margin_columns(problem), format="csc"))
+        return QuadraticProgram(P, np.zeros(d + free), A, np.ones(n), np.full(n, np.inf))
+
+    def point(self, problem: Problem, program: Program, iterate: Iterate) -> Point:
+        size = problem.features.shape[1] + (problem.bias == "free")
+        w, b, _ = split_primal(problem, vector("x", iterate.x, size))
+        return Point(w, b, None if iterate.dual is None else -vector("multipliers", iterate.dual, problem.n))
+
+    def infeasibility(self, problem: Problem, program: Program, iterate: Iterate) -> Array | None:
+        return None if iterate.dual is None else as_certificate(-vector("multipliers", iterate.dual, problem.n))
