@@ -1,0 +1,63 @@
+"""What every data set must be before a problem is made of it."""
+
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+Array: TypeAlias = np.ndarray
+Matrix: TypeAlias = np.ndarray | sp.csr_array
+
+
+def check(X, y, name: str = "data") -> tuple[Matrix, Array]:
+    """(X, y) in the one form the rest relies on, or a ValueError of one line that begins with `name`.
+
+    X becomes dense float64 in C order, or CSR with float64 data and sorted 32-bit indices without duplicates;
+    y becomes float64. Refused: no rows or columns, another number of labels than rows, NaN or infinity, labels
+    other than -1 and +1, one class only.
+    """
+    X, y = _matrix(X, name), np.ascontiguousarray(y, dtype=np.float64)
+    if X.ndim != 2 or 0 in X.shape:
+        raise ValueError(f"{name}: X has shape {X.shape}; need at least one row and one column")
+    if y.shape != (X.shape[0],):
+        raise ValueError(f"{name}: labels of shape {y.shape} for {X.shape[0]} rows; need one per row")
+    bad = first_bad_row(X)
+    if bad is not None:
+        raise ValueError(f"{name}: row {bad} (counted from 0) holds NaN or infinity; need finite numbers")
+    found = np.unique(y)
+    if not np.isin(found, (-1.0, 1.0)).all():
+        raise ValueError(f"{name}: labels {listed(found)}; need -1 and +1")
+    if found.size < 2:
+        raise ValueError(f"{name}: every label is {found[0]:+g}; need both -1 and +1")
+    return X, y
+
+
+def first_bad_row(X: Matrix) -> int | None:
+    """The first row with NaN or infinity."""
+    if isinstance(X, np.ndarray):
+        bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    else:
+        stored = np.flatnonzero(~np.isfinite(X.data))
+        bad = np.searchsorted(X.indptr, stored, side="right") - 1
+    return int(bad[0]) if bad.size else None
+
+
+def listed(values, limit: int = 10) -> str:
+    """Values in a message: 1, 2, 3 and no more than `limit` of them."""
+    shown = [f"{v:g}" if isinstance(v, float) else str(v) for v in np.asarray(values).tolist()]
+    return ", ".join(shown[:limit]) + (f", ... ({len(shown)} in all)" if len(shown) > limit else "")
+
+
+def _matrix(X, name: str) -> Matrix:
+    try:
+        if not sp.issparse(X):
+            return np.ascontiguousarray(X, dtype=np.float64)
+        X = sp.csr_array(X, dtype=np.float64)
+        X.check_format(full_check=True)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name}: X is not a matrix of numbers: {str(error).splitlines()[0]}") from None
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    index = np.int32 if max(X.nnz, *X.shape) < 2**31 else np.int64
+    return sp.csr_array((X.data, X.indices.astype(index), X.indptr.astype(index)), shape=X.shape)
