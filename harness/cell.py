@@ -1,0 +1,256 @@
+"""One cell: a solver on a formulation of a problem, run, certified, judged. Its result is a Record."""
+
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness import certificate
+from harness.certificate import Certificate, InvalidPoint, certify
+from harness.formulation import Formulation
+from harness.measure import Budget, Seen, Snapshot, Trace, pass_seconds, trace
+from harness.problem import InputError, Matrix, Point, Problem, problem_key
+from harness.programs import PerceptronLoss, Program, RegularisedRisk
+from harness.record import COLUMNS, Record
+from harness.solver import Iterate, Solver
+from harness.verdict import Known, verdict
+
+Config = dict[str, Any]
+
+CERTIFIED = [f.name for f in fields(Certificate) if f.name in COLUMNS]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A resolved configuration. `dataset`, `formulation` and `solver` are `_target_` with arguments."""
+
+    dataset: Config
+    problem: Config
+    formulation: Config
+    solver: Config
+    dataset_name: str
+    formulation_name: str
+    solver_name: str
+    method: str = ""
+    budget: Config = field(default_factory=dict)
+    limits: Config = field(default_factory=dict)
+    seed: int = 0
+    repeat: int = 0
+
+
+@dataclass
+class Outcome:
+    """The record of a cell, and the point it ended with."""
+
+    record: Record
+    point: Point | None = None
+
+
+def instantiate(config: Config) -> Any:
+    """Import what `_target_` names and call it with the other entries."""
+    config = dict(config)
+    module, _, name = str(config.pop("_target_")).rpartition(".")
+    target = getattr(importlib.import_module(module), name)
+    try:
+        return target(**config)
+    except TypeError as error:
+        raise InputError(f"{module}.{name}: {error}") from None
+
+
+def make_problem(X: Matrix, y: np.ndarray, config: Config) -> Problem:
+    """The canonical problem that `problem.*` describes. weight: null, or `balanced` (n / (2 n_class))."""
+    config = dict(config)
+    weight = config.pop("weight", None)
+    if weight == "balanced":
+        share = np.where(y > 0, (y > 0).mean(), (y < 0).mean())
+        weight = 1.0 / (2.0 * share)
+    elif weight is not None:
+        raise InputError(f"problem.weight={weight}: possible are null and balanced")
+    return Problem(X, y, weight=weight, **config)
+
+
+def missing(solver: Solver) -> str | None:
+    """The sentence for a solver whose library is not installed; None when all are."""
+    for module, extra in solver.requires.items():
+        if importlib.util.find_spec(module) is None:
+            package = f"marginbench[{extra}]" if extra else "marginbench"
+            return f"{module} is not installed: pip install '{package}'"
+    return None
+
+
+def misfit(formulation: Formulation, solver: Solver, problem: Problem) -> str | None:
+    """Why formulation, solver and problem do not go together, as far as types and problem tell; None when they do."""
+    reason = formulation.refuses(problem)
+    if reason is None and not any(issubclass(kind, solver.accepts) for kind in formulation.gives):
+        gives = " or ".join(kind.__name__ for kind in formulation.gives)
+        takes = " or ".join(kind.__name__ for kind in solver.accepts)
+        reason = f"the formulation gives {gives}; the solver takes {takes}"
+    return reason
+
+
+def chosen_kind(formulation: Formulation, solver: Solver) -> type[Program]:
+    """The program both know; the solver's order of preference decides."""
+    return next(kind for wanted in solver.accepts for kind in formulation.gives if issubclass(kind, wanted))
+
+
+def run_cell(
+    cell: Cell,
+    X: Matrix,
+    y: np.ndarray,
+    digest: str,
+    known: Known | None = None,
+    wall: Callable[[], float] = time.perf_counter,
+) -> Outcome:
+    """Run a cell in this process. Exceptions of the solver pass through: who calls decides what they mean."""
+    known = known or Known()
+    formulation: Formulation = instantiate(cell.formulation)
+    solver: Solver = instantiate(cell.solver)
+    problem = formulation.judged(make_problem(X, y, cell.problem))
+    record = blank_record(cell, problem, digest)
+    record.status, record.message = "skipped", misfit(formulation, solver, problem) or ""
+    if record.message:
+        return Outcome(record)
+    if sentence := missing(solver):
+        record.status, record.message = "not_installed", sentence
+        return Outcome(record)
+    if known.point is not None:
+        formulation = formulation.at(known.point, problem)
+
+    start = wall()
+    try:
+        program = formulation.program(problem, chosen_kind(formulation, solver))
+    except InputError as error:
+        record.message = str(error)
+        return Outcome(record)
+    record.build_seconds = wall() - start
+    if reason := solver.refuses(program):
+        record.message = reason
+        return Outcome(record)
+    record.versions = library_versions(solver)
+    budget = Budget(**cell.budget)
+    solver.warm_up(program)
+
+    look = partial(_look, problem, formulation, program, known, wall)
+    try:
+        result = trace(solver, program, look, budget, partial(_done, formulation, budget), wall)
+    except InvalidPoint as error:
+        record.status, record.message = "invalid", str(error)
+        return Outcome(record)
+    if not result.snapshots:
+        record.status, record.message = "invalid", "the solver ended without a single iterate"
+        return Outcome(record)
+    answer = result.answer(solver.restarts)
+    _fill(record, problem, answer, result, wall)
+    if formulation.judge == "separation":  # it promises a separator, not the optimum: the gap would say nothing of it
+        record.dual, record.dual_source, record.gap = None, "", None
+    _theory(record, program, problem, known)
+    record.status, record.message = verdict(formulation, problem, answer, result, budget, known)
+    return Outcome(record, answer.seen.point)
+
+
+def blank_record(cell: Cell, problem: Problem, digest: str) -> Record:
+    return Record(
+        dataset=cell.dataset_name,
+        n=problem.n,
+        d=problem.d,
+        nnz=problem.nnz,
+        C=float(problem.C),
+        bias=problem.bias,
+        loss=problem.loss,
+        formulation=cell.formulation_name,
+        solver=cell.solver_name,
+        seed=cell.seed,
+        repeat=cell.repeat,
+        method=cell.method,
+        problem=problem_key(problem, digest),
+        cell=dict(cell.__dict__),
+    )
+
+
+def _look(
+    problem: Problem,
+    formulation: Formulation,
+    program: Program,
+    known: Known,
+    wall: Callable[[], float],
+    iterate: Iterate,
+) -> Seen:
+    if iterate.x is None and not iterate.claim:
+        raise InvalidPoint("the solver returned nothing")
+    for name, value in (("x", iterate.x), ("the multipliers", iterate.dual)):
+        if value is not None and np.asarray(value).dtype.kind in "fc" and not np.isfinite(value).all():
+            raise InvalidPoint(f"{name} of the solver's answer is NaN or infinite in places")
+    found, point, post = Certificate(None, None, None), Point(np.zeros(problem.d)), 0.0
+    try:
+        if iterate.x is not None:
+            start = wall()
+            point = formulation.point(problem, program, iterate)
+            post = wall() - start
+            found = certify(problem, point, known.lower)
+        separates = found.margin is not None
+        mu = formulation.infeasibility(problem, program, iterate) if problem.hard and not separates else None
+    except (ValueError, TypeError, IndexError) as error:
+        raise InvalidPoint(str(error)) from error
+    own = None if iterate.x is None else program.residual(iterate.x, iterate.dual)
+    kept = Point(np.array(point.w), float(point.b), None if point.alpha is None else np.array(point.alpha))
+    return Seen(found, kept, own, post, mu)
+
+
+def _done(formulation: Formulation, budget: Budget, found: Certificate) -> bool:
+    if formulation.judge == "separation":
+        return False  # the perceptron stops by itself, after an epoch without a mistake
+    return found.gap is not None and found.gap <= budget.gap and found.feasible
+
+
+def _fill(record: Record, problem: Problem, answer: Snapshot, result: Trace, wall: Callable[[], float]) -> None:
+    found = answer.certificate
+    for name in CERTIFIED:
+        setattr(record, name, getattr(found, name))
+    record.claim = answer.claim
+    record.own_residual = answer.seen.own_residual
+    record.solve_seconds, record.cpu_seconds = answer.seconds, answer.cpu_seconds
+    record.post_seconds = answer.seen.post_seconds
+    record.pass_seconds = pass_seconds(problem, wall)
+    record.passes = answer.seconds / record.pass_seconds if record.pass_seconds > 0 else None
+    record.iterations = answer.iteration
+    record.info = {**answer.info, **({"said": answer.said} if answer.said else {})}
+    record.curve = [snapshot.curve_entry() for snapshot in result.snapshots]
+
+
+def _theory(record: Record, program: Program, problem: Problem, known: Known) -> None:
+    """Counts that theory bounds, and the bound: Novikoff's (R/gamma)^2, or (R^2 + 2 t)/gamma^2 for a margin t."""
+    record.updates = record.info.get("updates")
+    if not (isinstance(program, RegularisedRisk) and isinstance(program.loss, PerceptronLoss)):
+        return
+    if known.upper is not None and not known.infeasible:
+        R2, gamma2 = certificate.radius2(problem), 1.0 / (2.0 * known.upper)
+        record.updates_bound = (R2 + 2.0 * program.loss.gamma) / gamma2
+
+
+def library_versions(solver: Solver) -> dict[str, str]:
+    """What runs under a solver's name: its own source, and the installed libraries it wraps."""
+    module = type(solver).__module__
+    found = {module: _source(module)}
+    return found | {name: _version(name) for name in solver.requires if importlib.util.find_spec(name) is not None}
+
+
+@cache
+def _source(module: str) -> str:
+    """A short hash of a module's source, so that an edited solver does not find its old results."""
+    file = getattr(sys.modules[module], "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:12] if file else "unknown"
+
+
+@cache
+def _version(module: str) -> str:
+    names = importlib.metadata.packages_distributions().get(module, [module])
+    return importlib.metadata.version(names[0])

@@ -1,0 +1,93 @@
+"""A record: one cell asked for, one row. Plain data, so that tables and reports need no solver."""
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+Status = Literal[
+    "solved",  # certificate within tolerance, in time
+    "inaccurate",  # returned, certificate short
+    "wrong",  # claimed convergence, plainly not an optimum, or infeasible beyond repair
+    "infeasible",  # certified
+    "unbounded",  # certified
+    "timeout",
+    "memory",
+    "crashed",  # by a signal
+    "failed",  # by an exception
+    "invalid",  # NaN, wrong shape, wrong type
+    "skipped",  # the pair does not fit; the message says why
+    "not_installed",  # the message has the command that installs it
+]
+BAD = ("wrong", "crashed", "failed", "invalid")
+"""Statuses that make the exit code 1."""
+
+SCHEMA = 1
+
+
+@dataclass
+class Record:
+    """Columns of table.csv first, in their order; None is an empty field."""
+
+    dataset: str = ""
+    n: int = 0
+    d: int = 0
+    nnz: int = 0
+    C: float = 0.0
+    bias: str = ""
+    loss: str = "hinge"
+    formulation: str = ""
+    solver: str = ""
+    seed: int = 0
+    repeat: int = 0
+    status: str = ""
+    claim: str = ""
+    primal: float | None = None
+    dual: float | None = None
+    dual_source: str = ""
+    gap: float | None = None
+    suboptimality: float | None = None
+    reference: str = ""
+    kkt_primal: float | None = None
+    kkt_dual: float | None = None
+    kkt_stationarity: float | None = None
+    kkt_complementarity: float | None = None
+    own_residual: float | None = None
+    build_seconds: float | None = None
+    solve_seconds: float | None = None
+    cpu_seconds: float | None = None
+    post_seconds: float | None = None
+    pass_seconds: float | None = None
+    passes: float | None = None
+    iterations: int | None = None
+    updates: int | None = None
+    updates_bound: float | None = None
+    margin: float | None = None
+    peak_mb: float | None = None
+    train_accuracy: float | None = None
+    sv_margin: int | None = None
+    sv_inside: int | None = None
+    sv_wrong: int | None = None
+    message: str = ""
+    hash: str = ""
+    # -- not columns --------------------------------------------------------------------------------------------
+    problem: str = ""
+    """Key of the judged problem: data digest, C, bias, loss, weights."""
+    method: str = ""
+    cell: dict[str, Any] = field(default_factory=dict)
+    """The resolved configuration that was run."""
+    info: dict[str, Any] = field(default_factory=dict)
+    """What the solver said of its last iterate."""
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    """One entry per evaluated iterate: iteration, seconds, primal, dual, gap, own_residual."""
+    versions: dict[str, str] = field(default_factory=dict)
+    machine: dict[str, Any] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Record":
+        return cls(**data)
+
+
+COLUMNS = [f.name for f in fields(Record)][: [f.name for f in fields(Record)].index("hash") + 1]

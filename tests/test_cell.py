@@ -1,0 +1,183 @@
+"""A cell's verdict comes from the data: liars are found out, misfits and missing libraries are rows with a sentence."""
+
+import sys
+from dataclasses import dataclass, replace
+from types import MappingProxyType, ModuleType
+
+import numpy as np
+import pytest
+from conftest import random_problem
+
+from harness.cell import Cell, Known, instantiate, make_problem, run_cell
+from harness.problem import InputError, Problem
+from harness.programs import BoxDual, RegularisedRisk
+from harness.solver import Iterate, Solver
+
+
+@dataclass(frozen=True)
+class Says(Solver):
+    """Returns what it is told to, once, and claims convergence."""
+
+    what: str = "zeros"
+    claim: str = ""
+
+    accepts = (BoxDual, RegularisedRisk)
+
+    def iterates(self, program):
+        size = program.n if isinstance(program, BoxDual) else program.d + program.intercept
+        x = {
+            "zeros": np.zeros(size),
+            "nan": np.full(size, np.nan),
+            "inf": np.full(size, np.inf),
+            "short": np.zeros(size - 1),
+            "complex": np.zeros(size, complex),
+            "outside": np.full(size, 2.0),
+            "text": np.array(["0"] * size),
+            "nothing": None,
+        }[self.what]
+        if self.what != "no iterate":
+            yield Iterate(x, claim=self.claim)
+
+
+@dataclass(frozen=True)
+class Silent(Solver):
+    accepts = (BoxDual,)
+
+    def iterates(self, program):
+        return iter(())
+
+
+@dataclass(frozen=True)
+class Absent(Says):
+    requires = MappingProxyType({"no_such_library": "gpl"})
+
+
+@pytest.fixture(autouse=True, scope="module")
+def solvers_of_this_test():
+    """The solvers above, importable as a user's module would be."""
+    module = ModuleType("their_solvers")
+    for solver in (Says, Silent, Absent):
+        setattr(module, solver.__name__, solver)
+    sys.modules["their_solvers"] = module
+    yield
+    del sys.modules["their_solvers"]
+
+
+def cell(solver: str, formulation: str = "dual_qp.DualQP", problem: dict | None = None, **arguments) -> Cell:
+    return Cell(
+        dataset={},
+        problem={"C": 1.0, "bias": "none", **(problem or {})},
+        formulation={"_target_": f"harness.formulations.{formulation}"},
+        solver={"_target_": solver if "." in solver else f"their_solvers.{solver}", **arguments},
+        dataset_name="random",
+        formulation_name=formulation,
+        solver_name=solver,
+        budget={"seconds": 5.0, "gap": 1e-6},
+    )
+
+
+def outcome(one: Cell, data: Problem | None = None, known: Known | None = None):
+    data = data or random_problem(0)
+    return run_cell(one, data.X, data.y, "0" * 64, known)
+
+
+CD = "solvers.coordinate_descent.CoordinateDescent"
+
+
+@pytest.mark.parametrize(
+    ("what", "status"),
+    [
+        ("zeros", "wrong"),
+        ("outside", "wrong"),
+        ("nan", "invalid"),
+        ("inf", "invalid"),
+        ("short", "invalid"),
+        ("complex", "invalid"),
+        ("text", "invalid"),
+        ("nothing", "invalid"),
+    ],
+)
+@pytest.mark.parametrize("formulation", ["dual_qp.DualQP", "tikhonov.Tikhonov"])
+def test_a_lying_solver_is_found_out(what, status, formulation):
+    bound = outcome(cell(CD)).record.dual
+    record = outcome(cell("Says", formulation, what=what), known=Known(lower=bound)).record
+    assert record.status == status
+    assert record.message
+
+
+def test_multipliers_outside_the_box_are_wrong_even_where_clipping_would_give_the_optimum():
+    """At tiny C every multiplier sits at C, so that 2 C clipped to the box is optimal; it was still not the answer."""
+    tiny = {"C": 1e-6}
+    honest = outcome(cell(CD, problem=tiny)).record
+    assert honest.status == "solved"
+    record = outcome(cell("Says", problem=tiny, what="outside")).record
+    assert record.status == "wrong"
+    assert "infeasible" in record.message
+
+
+def test_a_solver_without_iterates_is_invalid():
+    assert outcome(cell("Silent")).record.status == "invalid"
+
+
+def test_primal_only_methods_need_a_bound_to_be_called_anything_else_than_inaccurate():
+    record = outcome(cell("Says", "tikhonov.Tikhonov", what="zeros")).record
+    assert record.status == "inaccurate"
+    assert record.gap is None
+
+
+def test_a_missing_library_is_a_row_with_the_command_that_installs_it():
+    record = outcome(cell("Absent")).record
+    assert record.status == "not_installed"
+    assert "pip install 'marginbench[gpl]'" in record.message
+
+
+def test_a_misfit_is_skipped_with_a_sentence():
+    record = outcome(cell(CD, "tikhonov.Tikhonov")).record
+    assert record.status == "skipped"
+    assert record.message == "the formulation gives RegularisedRisk; the solver takes BoxDual"
+    hard = outcome(cell(CD, problem={"C": np.inf})).record
+    assert hard.status == "skipped"
+    assert "hard margin" in hard.message
+
+
+def test_a_claim_of_infeasibility_is_not_believed():
+    soft = outcome(cell("Says", what="zeros", claim="infeasible")).record
+    assert soft.status == "wrong"
+    separable = Problem(np.array([[1.0], [2.0], [-1.0]]), np.array([1.0, 1.0, -1.0]))
+    hard = outcome(cell("Says", "hard_dual_qp.HardDualQP", what="zeros", claim="unbounded"), separable).record
+    assert hard.status == "wrong"
+
+
+def test_the_record_carries_the_certificate_and_the_curve():
+    record = outcome(cell(CD)).record
+    assert record.status == "solved"
+    assert record.gap <= 1e-6
+    assert record.curve[-1]["primal"] == record.primal
+    assert [entry["iteration"] for entry in record.curve][:3] == [1, 2, 3]
+    assert record.passes == record.solve_seconds / record.pass_seconds
+    assert record.problem.startswith("0" * 16)
+
+
+def test_reaching_the_optimum_after_the_budget_is_a_timeout():
+    one = replace(cell(CD), budget={"seconds": 1e-9, "gap": 1.0})
+    assert outcome(one).record.status == "timeout"
+
+
+class TestInput:
+    def test_an_unknown_argument_is_named(self):
+        with pytest.raises(InputError, match="nonsense"):
+            instantiate({"_target_": CD, "nonsense": 1})
+
+    @pytest.mark.parametrize("C", [0.0, -1.0, float("nan"), "abc", None])
+    def test_C_must_be_a_number_above_0(self, C):
+        data = random_problem(0)
+        with pytest.raises(InputError, match=r"problem\.C"):
+            make_problem(data.X, data.y, {"C": C, "bias": "none"})
+
+    def test_balanced_weights_give_both_classes_the_same_sum(self):
+        data = random_problem(0)
+        problem = make_problem(data.X, data.y, {"C": 2.0, "bias": "none", "weight": "balanced"})
+        assert problem.penalty[data.y > 0].sum() == pytest.approx(problem.penalty[data.y < 0].sum())
+        assert problem.penalty.sum() == pytest.approx(2.0 * data.n)
+        with pytest.raises(InputError, match="balanced"):
+            make_problem(data.X, data.y, {"weight": "other"})

@@ -1,0 +1,128 @@
+"""The clock counts what happens inside next(), and nothing else."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from conftest import random_problem
+
+from harness.certificate import Certificate
+from harness.measure import Budget, Seen, pass_seconds, schedule, trace
+from harness.problem import Point
+from harness.programs import Program
+from harness.solver import Iterate, Solver
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def spend(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@dataclass(frozen=True)
+class Ticking(Solver):
+    """Each step takes one second of the clock; so does ending."""
+
+    clock: FakeClock
+    steps: int = 5
+    claim: str = ""
+
+    accepts = (Program,)
+
+    def iterates(self, program):
+        for _ in range(self.steps):
+            self.clock.spend(1.0)
+            yield Iterate(np.zeros(1), claim=self.claim)
+        self.clock.spend(1.0)
+
+
+class Restarting(Ticking):
+    restarts = True
+
+
+def looking(clock: FakeClock, gaps):
+    """Evaluation takes an hour; its gaps are given."""
+    gaps = iter(gaps)
+
+    def look(iterate: Iterate) -> Seen:
+        clock.spend(3600.0)
+        return Seen(Certificate(1.0, 0.0, next(gaps)), Point(np.zeros(1)))
+
+    return look
+
+
+def run(solver, gaps=None, **budget):
+    clock, gaps = solver.clock, gaps or itertools.repeat(1.0)
+    limit = Budget(**{"seconds": 100.0, "gap": 1e-6, **budget})
+    return trace(solver, Program(), looking(clock, gaps), limit, lambda c: c.gap <= limit.gap, clock, clock)
+
+
+def test_evaluation_is_not_billed():
+    result = run(Ticking(FakeClock()))
+    assert [s.seconds for s in result.snapshots] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert [s.cpu_seconds for s in result.snapshots] == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_a_restarting_solver_is_charged_each_rung_alone_and_judged_by_its_best():
+    result = run(Restarting(FakeClock()), gaps=[0.5, 0.1, 0.2, 0.4, 0.3])
+    assert [s.seconds for s in result.snapshots] == [1.0] * 5
+    assert result.answer(restarts=True).certificate.gap == 0.1
+    assert result.answer(restarts=False).certificate.gap == 0.3
+
+
+def test_it_stops_at_the_gap_at_the_seconds_and_at_the_iterations():
+    by_gap = run(Ticking(FakeClock()), gaps=[1.0, 1e-7, 1.0])
+    assert (by_gap.ended_by, len(by_gap.snapshots)) == ("gap", 2)
+    by_seconds = run(Ticking(FakeClock()), seconds=2.5)
+    assert (by_seconds.ended_by, by_seconds.snapshots[-1].seconds) == ("seconds", 3.0)
+    by_iterations = run(Ticking(FakeClock(), steps=1000), iterations=100)
+    assert (by_iterations.ended_by, by_iterations.snapshots[-1].iteration) == ("iterations", 100)
+
+
+def test_ending_without_a_word_claims_convergence_and_a_word_is_kept():
+    assert run(Ticking(FakeClock())).snapshots[-1].claim == "converged"
+    assert run(Ticking(FakeClock(), steps=30)).snapshots[-1].claim == "converged"
+    assert run(Ticking(FakeClock(), claim="limit")).snapshots[-1].claim == "limit"
+    assert run(Ticking(FakeClock(), steps=1000), seconds=50.0).snapshots[-1].claim == ""
+
+
+def test_the_last_iterate_is_always_looked_at():
+    for steps in (1, 19, 23, 57, 101):
+        assert run(Ticking(FakeClock(), steps=steps), seconds=1e9).snapshots[-1].iteration == steps
+
+
+def test_a_solver_that_yields_nothing_leaves_no_snapshot():
+    assert run(Ticking(FakeClock(), steps=0)).snapshots == []
+
+
+def test_schedule_is_dense_first_and_geometric_later():
+    first = list(itertools.islice(schedule(), 400))
+    assert first[:20] == list(range(1, 21))
+    assert all(1 <= b - a <= 0.06 * a + 1 for a, b in itertools.pairwise(first))
+    assert first[-1] > 10**5
+
+
+def test_a_no_op_solver_costs_less_than_a_millisecond_a_step():
+    class NoOp(Solver):
+        accepts = (Program,)
+
+        def iterates(self, program):
+            for _ in range(50):
+                yield Iterate(np.zeros(1))
+
+    seen = Seen(Certificate(1.0, 0.0, 1.0), Point(np.zeros(1)))
+    result = trace(NoOp(), Program(), lambda iterate: seen, Budget(), lambda c: False)
+    assert result.snapshots[-1].seconds / 50 < 1e-3
+
+
+def test_a_pass_is_a_median_of_the_products_with_X():
+    problem = random_problem(0)
+    assert pass_seconds(problem, least=0.0) > 0.0
+    readings = itertools.count(step=2.0)
+    assert pass_seconds(problem, wall=lambda: next(readings), least=0.0) == pytest.approx(2.0)
