@@ -5,7 +5,7 @@ For a point (w, b, alpha) of a Problem: P(w, b), D of the repaired alpha, the re
 neither the solver nor its claim has to be believed.
 
 Hard margin (C = inf). Both sides are scale free: a separating w is scaled to min_i m_i = 1, which gives
-P = 1/2 (||w|| / min m)^2; any alpha >= 0 is scaled to its best length, which gives D = 1/2 (sum alpha / ||w(alpha)||)^2.
+P = 1/2 (||w|| / min m)^2; any alpha >= 0 is scaled to its best length, so D = 1/2 (sum alpha / ||w(alpha)||)^2.
 No product of an infinite C with a rounding error ever occurs.
 
 Infeasibility of the hard margin. mu >= 0 with sum 1 (and sum mu_i y_i = 0 for a free bias) and

@@ -107,7 +107,8 @@ def _prefetch(rows, i):
     return dense if _is_dense(rows) else csr
 
 
-def _is_dense(rows: types.Type) -> bool:
+def _is_dense(rows) -> bool:
+    """Of the type that numba gives to a tuple of arrays."""
     return rows.instance_class is Dense
 
 

@@ -1,0 +1,187 @@
+"""cvxpy: the problem as a user would write it on paper, solved by whichever library is named.
+
+    min  lam/2 ||w||^2 + sum_i weight_i h(1 - y_i (w.x_i + b))         RegularisedRisk, the textbook's line
+    min  1/2 x'Px + q'x   subject to   Ex = f,  Gx <= h                QuadraticProgram
+    min  c'x   subject to   b - Ax in a product of cones               ConeProgram
+
+A ladder: first the library as cvxpy sets it up by default, then one cold solve per tolerance. Compiling the model is
+part of every rung, for a user pays it too; how long it took is in `info`. Nothing is done about what cvxpy gets wrong:
+the adapter is as thin as the line above, and the certificate judges the answer.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from harness.problem import Array
+from harness.programs import (
+    ConeProgram,
+    Hinge,
+    PerceptronLoss,
+    Program,
+    QuadraticProgram,
+    RegularisedRisk,
+    SmoothedHinge,
+    smallest_qp,
+)
+from harness.solver import Claim, Iterate, Solver, ladder
+
+CLAIMS: dict[str, Claim] = {
+    "optimal": "converged",
+    "optimal_inaccurate": "inaccurate",
+    "user_limit": "limit",
+    "infeasible": "infeasible",
+    "infeasible_inaccurate": "infeasible",
+    "unbounded": "unbounded",
+    "unbounded_inaccurate": "unbounded",
+}
+DEFAULT = float("nan")  # the rung on which no tolerance is passed
+
+
+@dataclass(frozen=True)
+class CvxpyModel(Solver):
+    """solver: cvxpy's name of the library. knobs: what that library calls its tolerances; none, and the default is
+    the only rung. tolerances: the rungs after the default."""
+
+    solver: str = "CLARABEL"
+    knobs: Sequence[str] = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+    tolerances: Sequence[float] = (1e-10, 1e-12)
+
+    accepts: ClassVar[tuple[type[Program], ...]] = (RegularisedRisk, QuadraticProgram, ConeProgram)
+    requires: ClassVar = {"cvxpy": "", "clarabel": "", "scs": ""}
+    restarts = True
+
+    def refuses(self, program: Program) -> str | None:
+        if isinstance(program, RegularisedRisk) and isinstance(program.loss, PerceptronLoss):
+            return "the perceptron criterion is minimised by w = 0, which separates nothing"
+        return None
+
+    def warm_up(self, program: Program) -> None:
+        next(self.iterates(smallest_qp()))
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        rungs = (DEFAULT, *self.tolerances) if self.knobs else (DEFAULT,)
+        return ladder(rungs, lambda tolerance: self.solve(program, tolerance))
+
+    def solve(self, program: Program, tolerance: float) -> Iterate:
+        import cvxpy as cp
+
+        settings = {} if np.isnan(tolerance) else dict.fromkeys(self.knobs, tolerance)
+        rung = {"tolerance": None if np.isnan(tolerance) else tolerance}
+        with warnings.catch_warnings(record=True, action="always") as heard:
+            model, read = write(program)
+            try:
+                model.solve(solver=self.solver, **settings)
+            except cp.SolverError as error:
+                return Iterate(None, claim="failed", said=str(error), info=rung)
+            x, dual = read()
+        said = "; ".join(dict.fromkeys([model.status, *(str(w.message).strip() for w in heard)]))
+        info = rung | {
+            "compile_seconds": model.compilation_time,
+            "library_seconds": model.solver_stats and model.solver_stats.solve_time,
+            "library_iterations": model.solver_stats and model.solver_stats.num_iters,
+        }
+        return Iterate(x, dual, CLAIMS.get(model.status, "failed"), said, info)
+
+
+@dataclass(frozen=True)
+class CvxpyQp(CvxpyModel):
+    """For libraries without second-order cones: OSQP."""
+
+    accepts = (RegularisedRisk, QuadraticProgram)
+    requires: ClassVar = {"cvxpy": "", "osqp": ""}
+
+
+@dataclass(frozen=True)
+class CvxpyHighs(CvxpyQp):
+    requires: ClassVar = {"cvxpy": "", "highspy": "qp"}
+
+
+@dataclass(frozen=True)
+class CvxpyPiqp(CvxpyQp):
+    requires: ClassVar = {"cvxpy": "", "piqp": "qp"}
+
+
+@dataclass(frozen=True)
+class CvxpyEcos(CvxpyModel):
+    requires: ClassVar = {"cvxpy": "", "ecos": "gpl"}
+
+
+def write(program: Program) -> tuple[Any, Any]:
+    """The model, and the function that reads (x, dual) from it once it is solved."""
+    if isinstance(program, RegularisedRisk):
+        return write_risk(program)
+    if isinstance(program, QuadraticProgram):
+        return write_quadratic(program)
+    assert isinstance(program, ConeProgram)
+    return write_conic(program)
+
+
+def write_risk(program: RegularisedRisk) -> tuple[Any, Any]:
+    import cvxpy as cp
+
+    w, b = cp.Variable(program.d), cp.Variable(1)
+    scores = program.X @ w + b if program.intercept else program.X @ w
+    z = cp.pos(1 - cp.multiply(program.y, scores))
+    if isinstance(program.loss, Hinge):
+        losses = z
+    elif isinstance(program.loss, SmoothedHinge):
+        delta: Any = program.loss.delta  # its stub asks for an int
+        losses = cp.huber(z, delta) / (2 * delta)
+    else:
+        losses = cp.square(z)
+    model = cp.Problem(cp.Minimize(0.5 * program.lam * cp.sum_squares(w) + program.weight @ losses))
+
+    def read() -> tuple[Array | None, None]:
+        if w.value is None or b.value is None:  # b is in the model only where there is an intercept
+            return w.value, None
+        return np.concatenate([w.value, b.value]), None
+
+    return model, read
+
+
+def write_quadratic(program: QuadraticProgram) -> tuple[Any, Any]:
+    import cvxpy as cp
+
+    x, (cone, S) = cp.Variable(program.q.size), program.conic()
+    A, b, k = cone.A.tocsr(), cone.b, cone.zero
+    constraints = [A[:k] @ x == b[:k]] * (k > 0) + [A[k:] @ x <= b[k:]] * (k < b.size)
+    model = cp.Problem(cp.Minimize(0.5 * cp.quad_form(x, cp.psd_wrap(program.P)) + program.q @ x), constraints)
+
+    def read() -> tuple[Array | None, Array | None]:
+        z = multipliers(constraints)
+        return x.value, None if z is None else S.T @ z
+
+    return model, read
+
+
+def write_conic(program: ConeProgram) -> tuple[Any, Any]:
+    import cvxpy as cp
+
+    x, k, n = cp.Variable(program.c.size), program.zero, program.nonnegative
+    slack = program.b - program.A.tocsr() @ x
+    constraints = [slack[:k] == 0] * (k > 0) + [slack[k : k + n] >= 0] * (n > 0)
+    k += n
+    for size in program.cones:
+        constraints.append(cp.SOC(slack[k], slack[k + 1 : k + size]))
+        k += size
+    model = cp.Problem(cp.Minimize(program.c @ x), constraints)
+
+    def read() -> tuple[Array | None, Array | None]:
+        z = multipliers(constraints)
+        if z is not None:
+            z[: program.zero] *= -1.0  # cvxpy's Lagrangian has + for equalities, here slack = b - Ax
+        return x.value, z
+
+    return model, read
+
+
+def multipliers(constraints: list[Any]) -> Array | None:
+    values = [constraint.dual_value for constraint in constraints]
+    if any(value is None for value in values):
+        return None
+    parts = [part for value in values for part in (value if isinstance(value, list) else [value])]  # a cone has two
+    return np.concatenate([np.ravel(part) for part in parts])

@@ -1,0 +1,64 @@
+"""DAQP: a dual active set method on dense matrices. Arnström, Bemporad, Axehill (2022).
+
+    min 1/2 x'Hx + f'x   subject to   blower <= Ax <= bupper
+
+A ladder: one cold solve per tolerance. A singular H is handled by the library's own proximal steps.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from harness.programs import Program, QuadraticProgram, smallest_qp
+from harness.solver import Claim, Iterate, Solver, ladder
+
+EQUALITY = 5
+CLAIMS: dict[int, Claim] = {2: "inaccurate", 1: "converged", -1: "infeasible", -3: "unbounded", -4: "limit"}
+
+
+@dataclass(frozen=True)
+class DaqpQp(Solver):
+    """tolerances: the rungs, primal and dual; 1e-6 and 1e-12 are the library's own defaults. iter_limit: of each."""
+
+    tolerances: Sequence[float] = (1e-6, 1e-9)
+    iter_limit: int = 1_000_000
+
+    accepts = (QuadraticProgram,)
+    requires: ClassVar = {"daqp": "qp"}
+    restarts = True
+
+    def warm_up(self, program: Program) -> None:
+        next(self.iterates(smallest_qp()))
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
+
+    def solve(self, program: Program, tolerance: float) -> Iterate:
+        import daqp
+
+        assert isinstance(program, QuadraticProgram)
+        x, _, flag, info = daqp.solve(
+            program.P.toarray(),
+            program.q,
+            program.A.toarray(),
+            np.minimum(program.u, 1e30),
+            np.maximum(program.l, -1e30),
+            np.where(program.l == program.u, EQUALITY, 0).astype(np.int32),
+            primal_tol=tolerance,
+            dual_tol=tolerance,
+            iter_limit=self.iter_limit,
+        )
+        claim = CLAIMS.get(flag, "failed")
+        return Iterate(
+            None if claim == "infeasible" else np.array(x),
+            None if claim == "unbounded" else np.array(info["lam"]),
+            claim,
+            f"exit flag {flag}",
+            {
+                "tolerance": tolerance,
+                "library_iterations": info["iterations"],
+                "library_seconds": info["setup_time"] + info["solve_time"],
+            },
+        )

@@ -1,0 +1,69 @@
+"""HiGHS: an active set method for quadratic programs. Huangfu, Hall (2018); its QP solver by Feldmeier.
+
+    min 1/2 x'Qx + c'x   subject to   row_lower <= Ax <= row_upper
+
+One rung: its QP solver takes no tolerance. It adds a multiple of the identity to Q of its own accord, which bounds
+what it can reach (about 1e-8 here).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from harness.programs import Program, QuadraticProgram, smallest_qp
+from harness.solver import Claim, Iterate, Solver
+
+CLAIMS: dict[str, Claim] = {
+    "Optimal": "converged",
+    "Infeasible": "infeasible",
+    "Unbounded": "unbounded",
+    "Iteration limit reached": "limit",
+}
+
+
+@dataclass(frozen=True)
+class HighsQp(Solver):
+    accepts = (QuadraticProgram,)
+    requires: ClassVar = {"highspy": "qp"}
+    restarts = True
+
+    def warm_up(self, program: Program) -> None:
+        next(self.iterates(smallest_qp()))
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        import highspy
+
+        assert isinstance(program, QuadraticProgram)
+        (m, n), P = program.A.shape, sp.csc_array(sp.tril(program.P))
+        model = highspy.HighsModel()
+        model.lp_.num_col_, model.lp_.num_row_, model.lp_.col_cost_ = n, m, program.q
+        model.lp_.col_lower_, model.lp_.col_upper_ = np.full(n, -np.inf), np.full(n, np.inf)
+        model.lp_.row_lower_, model.lp_.row_upper_ = program.l, program.u
+        model.lp_.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        write_columns(model.lp_.a_matrix_, program.A)
+        model.hessian_.dim_ = n
+        model.hessian_.format_ = highspy.HessianFormat.kTriangular
+        write_columns(model.hessian_, P)
+        solver = highspy.Highs()
+        solver.setOptionValue("output_flag", False)
+        solver.setOptionValue("threads", 1)
+        solver.passModel(model)
+        solver.run()
+        said = solver.modelStatusToString(solver.getModelStatus())
+        claim, solution = CLAIMS.get(said, "failed"), solver.getSolution()
+        found = claim in ("converged", "limit")
+        info = solver.getInfo()
+        yield Iterate(
+            np.array(solution.col_value) if found else None,
+            -np.array(solution.row_dual) if found else None,  # its Lagrangian subtracts what ours adds
+            claim,
+            said,
+            {"library_iterations": info.qp_iteration_count, "library_seconds": solver.getRunTime()},
+        )
+
+
+def write_columns(target, matrix: sp.csc_array) -> None:
+    target.start_, target.index_, target.value_ = matrix.indptr, matrix.indices, matrix.data

@@ -1,0 +1,72 @@
+"""LIBLINEAR through scikit-learn: Fan, Chang, Hsieh, Wang, Lin (2008), solvers 3, 1 (dual) and 2 (primal).
+
+    min 1/2 ||w||^2 + sum_i C_i h(m_i),   C_i = weight_i / lam
+
+A ladder over its stopping tolerance, with no limit on iterations that matters. The bias is never its own: an augmented
+one is a column of X already. Its multipliers are not given away, so that w is all there is.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from harness.programs import Hinge, Program, RegularisedRisk, SquaredHinge
+from harness.solver import Iterate, Solver, ladder
+
+
+@dataclass(frozen=True)
+class Liblinear(Solver):
+    """tolerances: the rungs; 0.1 is LIBLINEAR's own default in the dual, 1e-4 scikit-learn's. seed: of the order of
+    the coordinates. dual: coordinate descent in the dual; without, a trust region method, for the squared hinge."""
+
+    tolerances: Sequence[float] = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
+    max_iter: int = 10_000_000
+    dual: bool = True
+    seed: int = 0
+
+    accepts = (RegularisedRisk,)
+    requires: ClassVar = {"sklearn": ""}
+    restarts = True
+
+    def refuses(self, program: Program) -> str | None:
+        assert isinstance(program, RegularisedRisk)
+        if not isinstance(program.loss, Hinge | SquaredHinge):
+            return "LIBLINEAR has the hinge and the squared hinge"
+        if program.intercept:
+            return "LIBLINEAR penalises its bias; the problem's is free"
+        if isinstance(program.loss, Hinge) and not self.dual:
+            return "LIBLINEAR's primal method needs the squared hinge"
+        if np.unique(program.y).size < 2:
+            return "scikit-learn needs both classes"
+        return None
+
+    def warm_up(self, program: Program) -> None:
+        X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
+        next(self.iterates(RegularisedRisk(X, y, 1.0, np.ones(2), SquaredHinge())))
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
+
+    def solve(self, program: Program, tolerance: float) -> Iterate:
+        from sklearn.svm import LinearSVC
+
+        assert isinstance(program, RegularisedRisk)
+        model = LinearSVC(
+            loss="hinge" if isinstance(program.loss, Hinge) else "squared_hinge",
+            dual=self.dual,
+            tol=tolerance,
+            max_iter=self.max_iter,
+            fit_intercept=False,
+            random_state=self.seed,
+        )
+        with warnings.catch_warnings(record=True, action="always") as heard:
+            model.fit(program.X, program.y, sample_weight=program.weight / program.lam)
+        return Iterate(
+            model.coef_[0],
+            claim="limit" if heard else "converged",
+            said="; ".join(str(w.message) for w in heard),
+            info={"tolerance": tolerance, "library_iterations": int(model.n_iter_)},
+        )

@@ -1,0 +1,69 @@
+"""LIBSVM through scikit-learn: sequential minimal optimisation. Chang, Lin (2011); Fan, Chen, Lin (2005), WSS 2.
+
+    max sum_i a_i - 1/2 ||w(a)||^2,   0 <= a_i <= upper_i,   sum_i a_i y_i = 0
+
+A ladder over its stopping tolerance. The bias is always free. With the linear kernel it still works on the rows of the
+Gram matrix, cached, not on w; the cache is single precision, so that tolerances below 1e-6 are out of its reach and can
+cost it millions of steps.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from harness.programs import BoxDual, Program
+from harness.solver import Iterate, Solver, ladder
+
+
+@dataclass(frozen=True)
+class Libsvm(Solver):
+    """tolerances: the rungs; 1e-3 is the library's own default. cache_mb: for rows of the Gram matrix."""
+
+    tolerances: Sequence[float] = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+    cache_mb: float = 200.0
+
+    accepts = (BoxDual,)
+    requires: ClassVar = {"sklearn": ""}
+    restarts = True
+
+    def refuses(self, program: Program) -> str | None:
+        assert isinstance(program, BoxDual)
+        if not program.equality:
+            return "LIBSVM has a free bias; the problem has none"
+        if program.curvature.any():
+            return "LIBSVM has the hinge only; this dual has a quadratic term of its own"
+        if np.isinf(program.upper).any():
+            return "LIBSVM needs a finite C"
+        if np.unique(program.y).size < 2:
+            return "scikit-learn needs both classes"
+        return None
+
+    def warm_up(self, program: Program) -> None:
+        X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
+        next(self.iterates(BoxDual(X, y, np.ones(2), np.zeros(2), equality=True)))
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
+
+    def solve(self, program: Program, tolerance: float) -> Iterate:
+        from sklearn.svm import SVC
+
+        assert isinstance(program, BoxDual)
+        model = SVC(kernel="linear", tol=tolerance, cache_size=self.cache_mb)
+        with warnings.catch_warnings(record=True, action="always") as heard:
+            model.fit(program.X, program.y, sample_weight=program.upper)
+        alpha_y = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
+        alpha = np.zeros(program.n)
+        alpha[model.support_] = np.abs(alpha_y[0])
+        w = program.X.T @ (alpha * program.y)
+        return Iterate(
+            alpha,
+            np.append(w, model.intercept_[0]),
+            claim="limit" if heard else "converged",
+            said="; ".join(str(warning.message) for warning in heard),
+            info={"tolerance": tolerance, "library_iterations": int(model.n_iter_[0])},
+        )

@@ -1,0 +1,69 @@
+"""OSQP by its own interface: operator splitting for l <= Ax <= u. Stellato, Banjac, Goulart, Bemporad, Boyd (2020).
+
+A true trace, not a ladder. OSQP starts each call where the last one ended, so repeated calls of a few iterations are
+one long run, bit for bit, as long as the pauses fall where it adapts its penalty (and tests for termination) anyway.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import scipy.sparse as sp
+
+from harness.programs import Program, QuadraticProgram, smallest_qp
+from harness.solver import Iterate, Solver
+
+PAUSE = 50  # OSQP's adaptive_rho_interval, twice its check_termination
+
+
+@dataclass(frozen=True)
+class OsqpQp(Solver):
+    """eps: absolute and relative tolerance (the library's own default is 1e-3). eps_infeasible: of certificates.
+    polishing: guess the active set at the end and solve for it."""
+
+    eps: float = 1e-9
+    eps_infeasible: float = 1e-7
+    polishing: bool = False
+
+    accepts = (QuadraticProgram,)
+    requires: ClassVar = {"osqp": ""}
+
+    def warm_up(self, program: Program) -> None:
+        next(self.iterates(smallest_qp()))
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        import osqp
+
+        assert isinstance(program, QuadraticProgram)
+        solver = osqp.OSQP(algebra="builtin")
+        solver.setup(
+            sp.csc_matrix(sp.triu(program.P)),  # the interface knows scipy's matrices, not its arrays
+            program.q,
+            sp.csc_matrix(program.A),
+            program.l,
+            program.u,
+            max_iter=PAUSE,
+            adaptive_rho_interval=PAUSE,
+            eps_abs=self.eps,
+            eps_rel=self.eps,
+            eps_prim_inf=self.eps_infeasible,
+            eps_dual_inf=self.eps_infeasible,
+            polishing=self.polishing,
+            verbose=False,
+        )
+        iterations, seconds = 0, 0.0
+        while True:
+            result = solver.solve(raise_error=False)
+            said = result.info.status
+            iterations += result.info.iter
+            seconds += result.info.run_time
+            info = {"library_iterations": iterations, "library_seconds": seconds}
+            if said.startswith("primal infeasible"):
+                yield Iterate(None, result.prim_inf_cert, "infeasible", said, info)
+                return
+            if said.startswith("dual infeasible"):
+                yield Iterate(result.dual_inf_cert, None, "unbounded", said, info)
+                return
+            yield Iterate(result.x, result.y, "converged" if said == "solved" else "", said, info)
+            if said == "solved":
+                return

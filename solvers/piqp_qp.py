@@ -1,0 +1,73 @@
+"""PIQP: a proximal interior point method. Schwan, Jiang, Kuhn, Jones (2023).
+
+    min 1/2 x'Px + c'x   subject to   Ax = b,  h_l <= Gx <= h_u
+
+A ladder: one cold solve per tolerance, absolute and relative, of residuals and gap.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from harness.programs import Program, QuadraticProgram, smallest_qp
+from harness.solver import Claim, Iterate, Solver, ladder
+
+CLAIMS: dict[str, Claim] = {
+    "PIQP_SOLVED": "converged",
+    "PIQP_MAX_ITER_REACHED": "limit",
+    "PIQP_PRIMAL_INFEASIBLE": "infeasible",
+    "PIQP_DUAL_INFEASIBLE": "unbounded",
+}
+
+
+@dataclass(frozen=True)
+class PiqpQp(Solver):
+    """tolerances: the rungs; 1e-8 is the library's own default. dense: its dense linear algebra."""
+
+    tolerances: Sequence[float] = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+    dense: bool = False
+
+    accepts = (QuadraticProgram,)
+    requires: ClassVar = {"piqp": "qp"}
+    restarts = True
+
+    def warm_up(self, program: Program) -> None:
+        next(self.iterates(smallest_qp()))
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
+
+    def solve(self, program: Program, tolerance: float) -> Iterate:
+        import piqp
+
+        assert isinstance(program, QuadraticProgram)
+        solver = piqp.DenseSolver() if self.dense else piqp.SparseSolver()
+        as_given = sp.csc_matrix.toarray if self.dense else sp.csc_matrix
+        settings = solver.settings
+        settings.eps_abs = settings.eps_rel = tolerance
+        settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = tolerance
+        settings.compute_timings = True
+        equal, A = program.l == program.u, program.A.tocsr()
+        solver.setup(
+            as_given(sp.csc_matrix(program.P)),
+            program.q,
+            as_given(sp.csc_matrix(A[equal])),
+            program.u[equal],
+            as_given(sp.csc_matrix(A[~equal])),
+            program.l[~equal],
+            program.u[~equal],
+        )
+        said = str(solver.solve()).rpartition(".")[2]
+        result, claim = solver.result, CLAIMS.get(said, "failed")
+        z = np.empty(program.l.size)
+        z[equal], z[~equal] = result.y, result.z_u - result.z_l
+        return Iterate(
+            None if claim == "infeasible" else np.array(result.x),
+            None if claim == "unbounded" else z,
+            claim,
+            said,
+            {"tolerance": tolerance, "library_iterations": result.info.iter, "library_seconds": result.info.run_time},
+        )

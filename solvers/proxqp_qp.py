@@ -1,0 +1,76 @@
+"""ProxQP (proxsuite): a proximal augmented Lagrangian method. Bambade, El-Kazdadi, Taylor, Carpentier (2022).
+
+    min 1/2 x'Hx + g'x   subject to   Ax = b,  l <= Cx <= u
+
+A ladder: one cold solve per tolerance. The gap is checked too (off by default): without it a point may be called
+solved on its residuals alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from harness.programs import Program, QuadraticProgram, smallest_qp
+from harness.solver import Claim, Iterate, Solver, ladder
+
+CLAIMS: dict[str, Claim] = {
+    "PROXQP_SOLVED": "converged",
+    "PROXQP_MAX_ITER_REACHED": "limit",
+    "PROXQP_PRIMAL_INFEASIBLE": "infeasible",
+    "PROXQP_DUAL_INFEASIBLE": "unbounded",
+}
+
+
+@dataclass(frozen=True)
+class ProxqpQp(Solver):
+    """tolerances: the rungs, absolute; 1e-5 is the library's own default. dense: its dense linear algebra."""
+
+    tolerances: Sequence[float] = (1e-3, 1e-5, 1e-7, 1e-9)
+    dense: bool = False
+
+    accepts = (QuadraticProgram,)
+    requires: ClassVar = {"proxsuite": "qp"}
+    restarts = True
+
+    def warm_up(self, program: Program) -> None:
+        next(self.iterates(smallest_qp()))
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
+
+    def solve(self, program: Program, tolerance: float) -> Iterate:
+        import proxsuite
+
+        assert isinstance(program, QuadraticProgram)
+        equal, A = program.l == program.u, program.A.tocsr()
+        shape = program.q.size, int(equal.sum()), int((~equal).sum())
+        qp = proxsuite.proxqp.dense.QP(*shape) if self.dense else proxsuite.proxqp.sparse.QP(*shape)
+        as_given = sp.csc_matrix.toarray if self.dense else sp.csc_matrix
+        qp.settings.eps_abs = qp.settings.eps_duality_gap_abs = tolerance
+        qp.settings.check_duality_gap = True
+        qp.settings.compute_timings = True
+        qp.init(
+            as_given(sp.csc_matrix(program.P)),
+            program.q,
+            as_given(sp.csc_matrix(A[equal])),
+            program.u[equal],
+            as_given(sp.csc_matrix(A[~equal])),
+            np.maximum(program.l[~equal], -1e30),  # its infinity is 1e20
+            np.minimum(program.u[~equal], 1e30),
+        )
+        qp.solve()
+        info = qp.results.info
+        said = str(info.status).rpartition(".")[2]
+        claim = CLAIMS.get(said, "failed")
+        z = np.empty(program.l.size)
+        z[equal], z[~equal] = qp.results.y, qp.results.z
+        return Iterate(
+            None if claim == "infeasible" else np.array(qp.results.x),
+            None if claim == "unbounded" else z,
+            claim,
+            said,
+            {"tolerance": tolerance, "library_iterations": info.iter, "library_seconds": info.run_time / 1e6},
+        )

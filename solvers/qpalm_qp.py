@@ -1,0 +1,66 @@
+"""QPALM: a proximal augmented Lagrangian method with semismooth Newton steps. Hermans, Themelis, Patrinos (2022).
+
+    min 1/2 x'Qx + q'x   subject to   bmin <= Ax <= bmax
+
+A ladder: one cold solve per tolerance, absolute and relative.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from harness.programs import Program, QuadraticProgram, smallest_qp
+from harness.solver import Claim, Iterate, Solver, ladder
+
+CLAIMS: dict[str, Claim] = {
+    "solved": "converged",
+    "maximum iterations reached": "limit",
+    "primal infeasible": "infeasible",
+    "dual infeasible": "unbounded",
+}
+
+
+@dataclass(frozen=True)
+class QpalmQp(Solver):
+    """tolerances: the rungs; 1e-4 is the library's own default."""
+
+    tolerances: Sequence[float] = (1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
+
+    accepts = (QuadraticProgram,)
+    requires: ClassVar = {"qpalm": "qp"}
+    restarts = True
+
+    def warm_up(self, program: Program) -> None:
+        next(self.iterates(smallest_qp()))
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        return ladder(self.tolerances, lambda tolerance: solve(program, tolerance))
+
+
+def solve(program: Program, tolerance: float) -> Iterate:
+    import qpalm
+
+    assert isinstance(program, QuadraticProgram)
+    m, n = program.A.shape
+    data, settings = qpalm.Data(n, m), qpalm.Settings()
+    data.Q, data.q, data.A = sp.csc_matrix(program.P), program.q, sp.csc_matrix(program.A)
+    data.bmin, data.bmax = np.maximum(program.l, -1e20), np.minimum(program.u, 1e20)  # its infinity
+    settings.eps_abs = settings.eps_rel = tolerance
+    settings.verbose = False
+    solver = qpalm.Solver(data, settings)
+    solver.solve()
+    said = solver.info.status
+    info = {
+        "tolerance": tolerance,
+        "library_iterations": solver.info.iter,
+        "library_seconds": solver.info.run_time,
+    }
+    claim = CLAIMS.get(said, "failed")
+    if claim == "infeasible":
+        return Iterate(None, np.array(solver.prim_inf_certificate), claim, said, info)
+    if claim == "unbounded":
+        return Iterate(np.array(solver.dual_inf_certificate), None, claim, said, info)
+    return Iterate(np.array(solver.solution.x), np.array(solver.solution.y), claim, said, info)

@@ -1,0 +1,58 @@
+"""QTQP: a primal-dual interior point method written in Python. O'Donoghue and others (2025).
+
+    min 1/2 x'Px + c'x   subject to   Ax + s = b,  s = 0 in the first z rows, s >= 0 in the others
+
+A ladder: one cold solve per tolerance, of feasibility and of both gaps.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import scipy.sparse as sp
+
+from harness.programs import Program, QuadraticProgram, smallest_qp
+from harness.solver import Claim, Iterate, Solver, ladder
+
+CLAIMS: dict[str, Claim] = {
+    "solved": "converged",
+    "almost_solved": "inaccurate",
+    "hit_max_iter": "limit",
+    "infeasible": "infeasible",
+    "unbounded": "unbounded",
+}
+
+
+@dataclass(frozen=True)
+class QtqpQp(Solver):
+    """tolerances: the rungs; 1e-8 is the library's own default."""
+
+    tolerances: Sequence[float] = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+
+    accepts = (QuadraticProgram,)
+    requires: ClassVar = {"qtqp": "qp"}
+    restarts = True
+
+    def warm_up(self, program: Program) -> None:
+        next(self.iterates(smallest_qp()))
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        return ladder(self.tolerances, lambda tolerance: solve(program, tolerance))
+
+
+def solve(program: Program, tolerance: float) -> Iterate:
+    import qtqp
+
+    assert isinstance(program, QuadraticProgram)
+    cone, S = program.conic()
+    solution = qtqp.QTQP(a=sp.csc_matrix(cone.A), b=cone.b, c=cone.c, z=cone.zero, p=sp.csc_matrix(program.P)).solve(
+        tol_feas=tolerance, tol_gap_abs=tolerance, tol_gap_rel=tolerance, verbose=False
+    )
+    claim = CLAIMS.get(solution.status.value, "failed")
+    return Iterate(
+        None if claim == "infeasible" else solution.x,
+        None if claim == "unbounded" else S.T @ solution.y,
+        claim,
+        solution.status.value,
+        {"tolerance": tolerance, "library_iterations": solution.iterations},
+    )
