@@ -184,7 +184,7 @@ def _look(
     wall: Callable[[], float],
     iterate: Iterate,
 ) -> Seen:
-    if iterate.x is None and not iterate.claim:
+    if iterate.x is None and iterate.claim in ("", "converged", "inaccurate"):
         raise InvalidPoint("the solver returned nothing")
     for name, value in (("x", iterate.x), ("the multipliers", iterate.dual)):
         if value is not None and np.asarray(value).dtype.kind in "fc" and not np.isfinite(value).all():

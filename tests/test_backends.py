@@ -348,9 +348,12 @@ def test_no_rung_follows_one_that_did_not_converge():
 
 @pytest.mark.parametrize("name", BACKENDS)
 def test_what_a_backend_requires_is_in_the_extra_it_names(name):
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    """The extra without a name is the project itself."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = {"": project["dependencies"], **project["optional-dependencies"]}
     for module, extra in make(name).requires.items():
-        assert any(line.startswith(f"{module}>=") for line in extras[extra])
+        package = {"sklearn": "scikit-learn"}.get(module, module)
+        assert any(line.startswith(f"{package}>=") for line in extras[extra])
 
 
 @pytest.mark.parametrize("name", [n for kind in (QuadraticProgram, BoxDual) for n in installed(kind)])
