@@ -1,0 +1,213 @@
+"""What is drawn, by matplotlib and by the page alike: convergence curves, bounds of theory, effects of parameters."""
+
+import json
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Literal
+
+from harness.comparison import Bounds, Comparison, Task, number, representative, seconds, succeeded
+from harness.record import Record
+
+FLOOR = 1e-16
+"""A gap of zero is drawn here: the axes are logarithmic."""
+
+X_AXES = {
+    "seconds": "seconds, build included",
+    "passes": "passes over the data, build included",
+    "iterations": "iterations",
+}
+Y_AXES = {"gap": "certified gap", "suboptimality": "suboptimality", "own_residual": "residual of its own program"}
+
+Values = list[float | None]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One run: aligned lists, None where the iterate had no such number. `ladder`: independent solves, not a path."""
+
+    label: str
+    main: bool
+    ladder: bool
+    x: dict[str, Values]
+    y: dict[str, Values]
+    bound: Values = field(default_factory=list)
+
+
+def curves(task: Task, most: int = 6) -> list[Curve]:
+    """Of each method the run that stands for it, then at most `most` - 1 others."""
+    found = []
+    for label, runs in task.runs.items():
+        main = representative([r for r in runs if r.curve] or runs)
+        others = [r for r in runs if r is not main]
+        found += [curve(r, label, task.bounds, r is main) for r in [main, *others][:most] if r.curve]
+    return found
+
+
+def curve(r: Record, label: str, known: Bounds, main: bool = True, points: int = 60) -> Curve:
+    ladder = bool(r.info.get("restarts", _goes_back(r.curve)))
+    entries = _thinned([e for e in r.curve if (number(e.get("iteration")) or 0.0) > 0.0], points)
+    build, unit = number(r.build_seconds) or 0.0, number(r.pass_seconds)
+    spent = [None if (s := number(e.get("seconds"))) is None else s + build for e in entries]
+    x: dict[str, Values] = {
+        "seconds": spent,
+        "passes": [None if s is None or not unit else s / unit for s in spent],
+        "iterations": [number(e.get("iteration")) for e in entries],
+    }
+    y: dict[str, Values] = {
+        "gap": [number(e.get("gap")) for e in entries],
+        "suboptimality": [known.suboptimality(e.get("primal")) for e in entries],
+        "own_residual": [number(e.get("own_residual")) for e in entries],
+    }
+    drawn = {name: [None if v is None else max(v, FLOOR) for v in values] for name, values in y.items()}
+    return Curve(label, main, ladder, x, drawn, pegasos_bound(r, x["iterations"], known))
+
+
+def _goes_back(entries: list[dict[str, Any]]) -> bool:
+    """A clock that goes back between two iterates is a clock that was restarted."""
+    times = [number(e.get("seconds")) or 0.0 for e in entries]
+    return any(b < a for a, b in pairwise(times))
+
+
+def _thinned(entries: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """At most `most` entries, evenly on the logarithm of their number; first and last always."""
+    if len(entries) <= most:
+        return entries
+    step = math.log(len(entries)) / (most - 1)
+    keep = sorted({min(round(math.exp(k * step)), len(entries)) - 1 for k in range(most)} | {len(entries) - 1})
+    return [entries[k] for k in keep]
+
+
+def pegasos_bound(r: Record, iterations: Values, known: Bounds) -> Values:
+    """n C G^2 (1 + ln T) / (2 lam T) over max(1, D), lam = 1/(Cn), G = max ||x_i|| + sqrt(lam): what theory promises
+    the uniform average of the projected iterates, as a suboptimality. Empty for every other method.
+
+    From the record: info["radius"] = max ||x_i|| in the space it runs in, info["steps"] = T of the answer.
+    """
+    solver, radius, steps = r.cell.get("solver") or {}, number(r.info.get("radius")), number(r.info.get("steps"))
+    promised = solver.get("project") and solver.get("average") == "uniform"
+    weighted = (r.cell.get("problem") or {}).get("weight")
+    if not promised or weighted or not (radius and steps and r.iterations and known.lower and math.isfinite(r.C)):
+        return []
+    Cn = r.C * r.n
+    lam = 1.0 / Cn
+    G = radius + math.sqrt(lam)
+
+    def at(iteration: float | None) -> float | None:
+        if not iteration:
+            return None
+        T = max(iteration * steps / (r.iterations or 1), 1.0)
+        return Cn * G**2 * (1.0 + math.log(T)) / (2.0 * lam * T) / max(1.0, abs(known.lower or 0.0))
+
+    return [at(k) for k in iterations]
+
+
+# -- effects of parameters -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points of one method, joined where their order means something."""
+
+    label: str
+    x: list[float]
+    y: Values
+    kind: Literal["line", "points", "bound"] = "line"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A small chart on its own."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: list[Line]
+
+
+def panels(comparison: Comparison) -> dict[str, list[Panel]]:
+    """The special charts that the records have data for, by name of the figure."""
+    found = {
+        "smoothing": smoothing(comparison),
+        "effect_of_C": effect_of_C(comparison),
+        "perceptron": perceptron(comparison),
+    }
+    return {name: charts for name, charts in found.items() if charts}
+
+
+def smoothing(comparison: Comparison) -> list[Panel]:
+    """Per problem: how far from the optimum the smoothed hinge ends as delta shrinks, below C n delta / 2."""
+    charts = []
+    for task in comparison.tasks:
+        lines: dict[str, dict[float, Record]] = defaultdict(dict)
+        for r in task.records:
+            delta = number((r.cell.get("formulation") or {}).get("delta"))
+            if delta and r.primal is not None:
+                lines[f"{r.formulation} + {r.solver}"].setdefault(delta, r)
+        drawn = [
+            Line(name, sorted(runs), [_floored(task.bounds.suboptimality(runs[x].primal)) for x in sorted(runs)])
+            for name, runs in sorted(lines.items())
+            if len(runs) > 1
+        ]
+        if drawn and task.bounds.lower is not None and math.isfinite(task.sample.C):
+            deltas = sorted({x for line in drawn for x in line.x})
+            scale = 0.5 * task.sample.C * task.sample.n / max(1.0, abs(task.bounds.lower))
+            drawn.append(Line("bound C n δ / 2", deltas, [scale * x for x in deltas], kind="bound"))
+        if drawn:
+            charts.append(Panel(task.title, "smoothing δ", "suboptimality", drawn))
+    return charts
+
+
+def effect_of_C(comparison: Comparison) -> list[Panel]:
+    """Per data set and bias: objective, support vectors and time against C, of the runs that succeeded."""
+    sweeps: dict[tuple[Any, ...], list[Task]] = defaultdict(list)
+    for task in comparison.tasks:
+        r = task.sample
+        if math.isfinite(r.C):
+            made = json.dumps(r.cell.get("dataset"), sort_keys=True, default=str)
+            sweeps[r.dataset, made, r.n, r.bias, r.loss].append(task)
+    charts = []
+    for (dataset, *_, bias, _), tasks in sweeps.items():
+        if len({task.sample.C for task in tasks}) < 2:
+            continue
+        for y_label, value in (("objective P", _objective), ("support vectors", _support), ("seconds", seconds)):
+            lines = [_against_C(label, tasks, value) for label in comparison.methods]
+            lines = [line for line in lines if len(line.x) > 1]
+            if lines:
+                charts.append(Panel(f"{dataset}, bias {bias}", "C", y_label, lines))
+    return charts
+
+
+def _against_C(label: str, tasks: list[Task], value: Any) -> Line:
+    chosen = [representative(task.runs[label]) for task in tasks if label in task.runs]
+    points = sorted((r.C, y) for r in chosen if succeeded(r) and (y := value(r)) is not None and y > 0.0)
+    return Line(label, [C for C, _ in points], [y for _, y in points])
+
+
+def _objective(r: Record) -> float | None:
+    return number(r.primal)
+
+
+def _support(r: Record) -> float | None:
+    counts = (r.sv_margin, r.sv_inside, r.sv_wrong)
+    return None if any(c is None for c in counts) else float(sum(c or 0 for c in counts))
+
+
+def perceptron(comparison: Comparison) -> list[Panel]:
+    """Updates against Novikoff's bound (R / gamma)^2: no point may lie above the diagonal."""
+    points: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for r, label in zip(comparison.records, comparison.labels, strict=True):
+        bound, updates = number(r.updates_bound), number(r.updates)
+        if bound and updates and r.status == "solved":
+            points[label].append((bound, updates))
+    if not points:
+        return []
+    lines = [Line(label, [x for x, _ in p], [y for _, y in p], "points") for label, p in sorted(points.items())]
+    ends = [f(v for p in points.values() for pair in p for v in pair) for f in (min, max)]
+    diagonal = Line("bound (R / gamma)²", ends, list(ends), kind="bound")
+    return [Panel("until the data are separated", "Novikoff's bound", "updates", [*lines, diagonal])]
+
+
+def _floored(value: float | None) -> float | None:
+    return None if value is None else max(value, FLOOR)

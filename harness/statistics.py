@@ -1,0 +1,167 @@
+"""Comparing times in which some runs have none: a failure is infinity in a profile, the limit in a mean, never a win.
+
+t[p, s] is the median over the runs of method s on problem p of build + solve seconds, a failed run counting as
+infinity, so that a method that fails in half of its runs has no time. A method without a row on p is a failure on p:
+the denominator is the number of problems of the family, the same for all.
+
+Dolan and More 2002 (profiles); Efron 1979 (the bootstrap behind the intervals).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from harness.comparison import Family, Task, number, seconds, succeeded
+from harness.record import Record
+
+SHIFT = 0.01
+"""Seconds added before the logarithm of a geometric mean: differences far below 10 ms count for nothing."""
+
+RESAMPLES = 1000
+
+
+def time_of(runs: list[Record]) -> float:
+    """The median time; a failed run is infinity. Of an even number the upper median, so that half is not enough."""
+    times = sorted(_cost(r) for r in runs)
+    return times[len(times) // 2] if times else math.inf
+
+
+def _cost(r: Record) -> float:
+    cost = seconds(r)
+    return cost if succeeded(r) and cost is not None else math.inf
+
+
+def times(family: Family) -> np.ndarray:
+    """t[p, s]"""
+    rows = [[time_of(task.runs.get(label, [])) for label in family.methods] for task in family.tasks]
+    return np.array(rows, dtype=float).reshape(len(family.tasks), len(family.methods))
+
+
+Steps = list[tuple[float, float]]
+"""A staircase: from x on, the share is y."""
+
+
+def profile(t: np.ndarray) -> list[Steps]:
+    """For each method: rho(tau) = share of all problems solved within tau times the best method's time."""
+    best = t.min(axis=1, initial=math.inf)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratios = np.where(np.isfinite(t), t / np.maximum(best, 1e-12)[:, None], math.inf)
+    return [_staircase(column) for column in ratios.T]
+
+
+def absolute_profile(t: np.ndarray) -> list[Steps]:
+    """For each method: the share of all problems solved within x seconds, whatever the others do."""
+    return [_staircase(column) for column in t.T]
+
+
+def _staircase(values: np.ndarray) -> Steps:
+    finite = np.sort(values[np.isfinite(values)])
+    return [(float(x), (k + 1) / values.size) for k, x in enumerate(finite)]
+
+
+def limits(family: Family) -> list[float]:
+    """For each problem the time a failure is charged: the budget, or the longest time of any of its rows."""
+    return [max((_limit(r) for r in task.records), default=0.0) for task in family.tasks]
+
+
+def _limit(r: Record) -> float:
+    asked = [number((r.cell.get(part) or {}).get("seconds")) for part in ("budget", "limits")]
+    return max(asked[0] or asked[1] or 0.0, seconds(r) or 0.0)
+
+
+def shifted_geometric_mean(t: np.ndarray, limit: list[float], shift: float = SHIFT) -> list[float]:
+    """exp(mean ln(t + shift)) - shift over all problems, failures at the limit."""
+    if not t.size:
+        return [math.inf] * t.shape[1]
+    at_limit = np.minimum(t, np.array(limit)[:, None])
+    return [float(mean) for mean in np.exp(np.log(at_limit + shift).mean(axis=0)) - shift]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Time of `a` over time of `b`: geometric mean over the problems both solve, with a 95 % interval from repeats."""
+
+    a: str
+    b: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    both: int
+    only_a: int
+    only_b: int
+
+    def inverse(self) -> "Ratio":
+        ratio, low, high = (None if x is None else 1.0 / x for x in (self.ratio, self.high, self.low))
+        return Ratio(self.b, self.a, ratio, low, high, self.both, self.only_b, self.only_a)
+
+    def verdict(self, floor: float | None) -> str:
+        """`faster`, `slower` or `no difference` for a; what only one of them solves comes before any time."""
+        if self.only_a != self.only_b and 0 in (self.only_a, self.only_b):
+            return "solves more" if self.only_a else "solves less"
+        if self.ratio is None:
+            return "not comparable"
+        if self.only_a:
+            return "solves others"
+        low, high = self.low or self.ratio, self.high or self.ratio
+        if low <= 1.0 <= high or max(self.ratio, 1.0 / self.ratio) <= (floor or 1.0):
+            return "no difference"
+        return "faster" if self.ratio < 1.0 else "slower"
+
+
+def ratios(family: Family) -> list[Ratio]:
+    """Of every ordered pair of methods."""
+    labels, t = family.methods, times(family)
+    draws = [[_resampled(task, label) for label in labels] for task in family.tasks]
+    found = []
+    for i, j in combinations(range(len(labels)), 2):
+        solved = np.isfinite(t[:, [i, j]])
+        both = [p for p in range(len(t)) if solved[p].all()]
+        only = int((solved[:, 0] & ~solved[:, 1]).sum()), int((solved[:, 1] & ~solved[:, 0]).sum())
+        centre = low = high = None
+        if both:
+            centre = float(np.exp(np.mean([_log_ratio(t[p, i], t[p, j]) for p in both])))
+            sampled = [(draws[p][i], draws[p][j]) for p in both]
+            logs = [a - b for a, b in sampled if a is not None and b is not None]
+            if len(logs) == len(both):
+                low, high = (float(x) for x in np.exp(np.percentile(np.mean(logs, axis=0), [2.5, 97.5])))
+        found.append(Ratio(labels[i], labels[j], centre, low, high, len(both), *only))
+        found.append(found[-1].inverse())
+    return found
+
+
+def _log_ratio(a: float, b: float) -> float:
+    return math.log(max(a, 1e-9) / max(b, 1e-9))
+
+
+def _resampled(task: Task, label: str) -> np.ndarray | None:
+    """ln of the median time in bootstrap samples of the runs; None without at least three that succeeded."""
+    costs = [_cost(r) for r in task.runs.get(label, [])]
+    finite = np.array([max(cost, 1e-9) for cost in costs if math.isfinite(cost)])
+    if finite.size < 3:
+        return None
+    stream = f"{task.key}|{label}".encode()  # its own: no other method changes it
+    rng = np.random.default_rng(list(stream))
+    return np.log(np.median(rng.choice(finite, size=(RESAMPLES, finite.size)), axis=1))
+
+
+def noise_floor(tasks: Sequence[Task]) -> float | None:
+    """The largest ratio of times of one and the same configuration under two names; None without such a pair."""
+    worst = []
+    for task in tasks:
+        for a, b in combinations(task.runs, 2):
+            if _same(task.runs[a][0], task.runs[b][0]):
+                pair = time_of(task.runs[a]), time_of(task.runs[b])
+                if all(math.isfinite(x) for x in pair):
+                    worst.append(math.exp(abs(_log_ratio(*pair))))
+    return max(worst, default=None)
+
+
+def _same(a: Record, b: Record) -> bool:
+    """A/A: two names, one configuration."""
+    parts = ("formulation", "solver")
+    return all(isinstance(r.cell.get(p), dict) and r.cell[p] for r in (a, b) for p in parts) and all(
+        a.cell[p] == b.cell[p] for p in parts
+    )

@@ -1,0 +1,218 @@
+"""Tables and statistics say what the records say: nothing vanishes, no failure wins."""
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sample_records import HOSTILE, METHODS, OPTIMUM, a_run, failure, solved
+
+from harness import report, statistics, tables
+from harness.comparison import Comparison
+from harness.record import COLUMNS, Record
+
+
+def the_family(records: list[Record]):
+    (family,) = Comparison.of(records).families
+    return family
+
+
+# -- the table -----------------------------------------------------------------------------------------------------
+
+
+def test_suboptimality_is_relative_to_the_best_proven_bound_of_the_same_problem():
+    records = [
+        solved("a", dual=39.0, primal=42.0),
+        solved("b", dual=39.5, primal=41.0),
+        solved("c", dual=40.9, dual_source="reference"),  # borrowed: proves nothing here
+        solved("d", "other", dual=40.0, primal=40.0),
+        solved("e", "lonely", dual=None, dual_source=""),
+    ]
+    frame = tables.table(records).set_index("solver")
+    assert frame.loc["a", "suboptimality"] == pytest.approx((42.0 - 39.5) / 42.0)
+    assert frame.loc["b", "suboptimality"] == pytest.approx((41.0 - 39.5) / 41.0)
+    assert frame.loc["d", "suboptimality"] == 0.0
+    assert pd.isna(frame.loc["e", "suboptimality"])
+    assert frame["reference"].to_dict() == {"a": "run", "b": "run", "c": "run", "d": "run", "e": ""}
+
+
+def test_a_reference_is_used_where_it_is_better_and_named():
+    records = [solved("a", "p", dual=39.0, primal=42.0), solved("a", "q", dual=39.0, primal=42.0)]
+    frame = tables.table(records, {"p": (41.0, 41.1, "stored"), "q": (38.0, 50.0, "computed")})
+    assert frame["reference"].tolist() == ["stored", "run"]
+    assert frame["suboptimality"].tolist() == pytest.approx([1.0 / 42.0, 3.0 / 42.0])
+
+
+def test_rounding_below_the_bound_is_zero_and_a_contradiction_stays_visible():
+    tiny, false = solved("tiny", primal=OPTIMUM * (1 - 1e-14)), solved("false", primal=OPTIMUM * 0.9)
+    records = [solved("honest", dual=OPTIMUM), tiny, false]
+    frame = tables.table(records).set_index("solver")
+    assert frame.loc["tiny", "suboptimality"] == 0.0
+    assert frame.loc["false", "suboptimality"] < -0.05
+    assert [r.solver for r in Comparison.of(records).contradictions] == ["false"]
+    assert "Contradiction" in report.page(records, frame.reset_index()[COLUMNS], "t", "c")
+
+
+def test_columns_order_and_sorting_do_not_depend_on_the_order_of_records():
+    records = a_run(2)
+    frame = tables.table(records)
+    assert list(frame.columns) == COLUMNS
+    assert len(frame) == len(records)
+    shuffled = [records[k] for k in np.random.default_rng(0).permutation(len(records))]
+    assert tables.csv(tables.table(shuffled)) == tables.csv(frame)
+    assert frame["dataset"].is_monotonic_increasing
+
+
+def test_written_tables_read_back(tmp_path):
+    frame = tables.table([*a_run(), solved(HOSTILE, dataset=HOSTILE, message=HOSTILE)])
+    tables.write(frame, tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["table.csv", "table.md", "table.parquet", "table.tex"]
+    for back in (
+        pd.read_csv(tmp_path / "table.csv", keep_default_na=False),
+        pd.read_parquet(tmp_path / "table.parquet"),
+    ):
+        assert list(back.columns) == COLUMNS
+        assert back["dataset"].tolist() == frame["dataset"].tolist()
+        assert back["message"].tolist() == frame["message"].tolist()
+        assert back["C"].astype(float).tolist() == frame["C"].tolist()
+    assert (tmp_path / "table.csv").read_text().splitlines()[1].count("nan") == 0
+
+
+def test_latex_and_markdown_escape():
+    frame = tables.table([solved("s_1", dataset=HOSTILE, message=HOSTILE)])
+    row = tables.latex(frame).splitlines()[-2].removesuffix(r" \\")
+    fields = row.split(" & ")
+    assert len(fields) == len(tables.HEADERS)
+    commands = r"\\text\w+\{\}|\$\\infty\$|\$[\d.]+ \\cdot 10\^\{-?\d+\}\$|\\[%#$_&{}]"
+    assert re.search(r"[\\%#$_&{}~^<>|\x00-\x1f]", re.sub(commands, "", "".join(fields))) is None
+    line = tables.markdown(frame).splitlines()[-1]
+    assert len(re.findall(r"(?<!\\)\|", line)) == len(tables.HEADERS) + 2
+    assert re.search(r"(?<!\\)<", line) is None
+
+
+@pytest.mark.parametrize("width", [100, 110, 120, 200])
+def test_terminal_fits_and_loses_no_method_and_no_control_character_passes(width):
+    text = tables.terminal(tables.table([*a_run(3), failure("failed", "x", message=HOSTILE + " long" * 300)]), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "\x1b" not in text
+    for word in (*METHODS, "solved x3", "not_installed x3", "wrong!", "crashed!", "C = ∞"):
+        assert word in text
+
+
+# -- statistics ----------------------------------------------------------------------------------------------------
+
+
+def test_profile_puts_failures_at_infinity_over_a_fixed_denominator():
+    records = [solved("fast", f"p{k}", 0.1) for k in range(4)]
+    records += [solved("slow", f"p{k}", 0.2) for k in range(2)]
+    records += [failure("timeout", "slow", "p2", solve_seconds=1e-9)]  # and no row at all on p3
+    family = the_family(records)
+    fast, slow = statistics.profile(statistics.times(family))
+    assert fast == [(1.0, 0.25), (1.0, 0.5), (1.0, 0.75), (1.0, 1.0)]
+    assert [x for x, _ in slow] == pytest.approx([2.0, 2.0])
+    assert slow[-1][1] == 0.5
+
+
+@pytest.mark.parametrize(
+    "status", ["wrong", "inaccurate", "timeout", "crashed", "failed", "invalid", "memory", "skipped"]
+)
+def test_a_failure_never_wins_however_fast_it_claims_to_be(status):
+    records = [solved("honest", f"p{k}", 0.5) for k in range(3)]
+    records += [failure(status, "liar", f"p{k}", solve_seconds=1e-6, primal=OPTIMUM, gap=0.0) for k in range(3)]
+    family = the_family(records)
+    t = statistics.times(family)
+    honest, liar = statistics.shifted_geometric_mean(t, statistics.limits(family))
+    assert honest == pytest.approx(0.5)
+    assert liar == pytest.approx(1.0)  # the budget
+    assert statistics.profile(t)[1] == []
+    verdicts = {(r.a, r.b): r.verdict(None) for r in statistics.ratios(family)}
+    assert verdicts == {("honest", "liar"): "solves more", ("liar", "honest"): "solves less"}
+
+
+def test_half_of_the_runs_is_not_enough_for_a_time():
+    assert statistics.time_of([solved(seconds=0.1), failure("timeout")]) == math.inf
+    assert statistics.time_of([solved(seconds=0.1), solved(seconds=0.3), failure("timeout")]) == pytest.approx(0.3)
+
+
+def test_infeasible_with_a_proof_is_a_success():
+    assert statistics.time_of([failure("infeasible", solve_seconds=0.2)]) == pytest.approx(0.2)
+
+
+def test_a_failure_is_charged_at_least_what_the_slowest_took():
+    slow = solved("slow", seconds=9.0)  # building is not stopped by the budget of 1 s
+    family = the_family([slow, failure("failed", "broken")])
+    means = statistics.shifted_geometric_mean(statistics.times(family), statistics.limits(family))
+    assert dict(zip(family.methods, means, strict=True)) == pytest.approx({"broken": 9.0, "slow": 9.0})
+
+
+def test_ratios_have_intervals_from_repeats_and_respect_the_noise_floor():
+    rng = np.random.default_rng(1)
+    noise = {m: rng.uniform(0.98, 1.02, (3, 9)) for m in ("a", "b", "twin")}
+    base = {"a": 0.1, "b": 0.2, "twin": 0.1}
+    records = [
+        solved(
+            m, f"p{p}", base[m] * noise[m][p, k], repeat=k, cell={"formulation": {"x": 1}, "solver": {"kind": m == "b"}}
+        )
+        for m in base
+        for p in range(3)
+        for k in range(9)
+    ]
+    comparison = Comparison.of(records)
+    found = {(r.a, r.b): r for r in statistics.ratios(comparison.families[0])}
+    ratio, back = found["b", "a"], found["a", "b"]
+    assert ratio.low < 2.0 < ratio.high
+    assert ratio.high / ratio.low < 1.1
+    assert (back.low, back.high) == pytest.approx((1 / ratio.high, 1 / ratio.low))
+    floor = statistics.noise_floor(comparison.tasks)
+    assert 1.0 < floor < 1.05
+    assert found["twin", "a"].verdict(floor) == "no difference"
+    assert ratio.verdict(floor) == "slower"
+    assert back.verdict(floor) == "faster"
+    assert ratio.verdict(3.0) == "no difference"
+
+
+def test_methods_judged_by_separation_are_not_ranked_with_optimisers():
+    perceptron = solved("perceptron", gap=None, dual=None, dual_source="", seconds=1e-5)
+    comparison = Comparison.of([solved("honest"), perceptron])
+    assert comparison.separators == {"perceptron"}
+    assert comparison.families[0].methods == ["honest"]
+    assert comparison.methods == ["honest", "perceptron"]
+
+
+def test_hard_and_soft_margin_have_profiles_of_their_own():
+    comparison = Comparison.of(
+        [solved("soft", "p"), solved("hard", "q", C=math.inf), solved("sq", "r", loss="squared_hinge")]
+    )
+    assert {f.name: f.methods for f in comparison.families} == {
+        "soft margin": ["soft"],
+        "hard margin": ["hard"],
+        "squared hinge": ["sq"],
+    }
+
+
+# -- names ---------------------------------------------------------------------------------------------------------
+
+
+def test_settings_that_differ_on_one_problem_name_the_method():
+    deltas = [solved("newton", cell={"formulation": {"delta": d}, "solver": {"seed": d}}) for d in (0.1, 1e-5)]
+    assert Comparison.of(deltas).methods == ["newton delta=1e-05", "newton delta=0.1"]
+    per_problem = [replace(r, problem=f"p{k}") for k, r in enumerate(deltas)]
+    assert Comparison.of(per_problem).methods == ["newton"]
+
+
+def test_problems_that_look_alike_are_told_apart():
+    twins = [solved(problem=f"key{k}", cell={"dataset": {"margin": m, "n": 3}}) for k, m in enumerate((1, 0.5))]
+    assert [t.title for t in Comparison.of(twins).tasks] == [
+        "overlapping, C = 1, bias none margin=0.5",
+        "overlapping, C = 1, bias none margin=1",
+    ]
+    same = [solved(problem=f"key{k}") for k in range(2)]
+    assert len({t.title for t in Comparison.of(same).tasks}) == 2
+
+
+def test_a_row_that_never_got_a_problem_key_joins_its_problem():
+    comparison = Comparison.of([solved("a"), failure("failed", "b", "")])
+    (task,) = comparison.tasks
+    assert list(task.runs) == ["a", "b"]
