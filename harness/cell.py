@@ -4,6 +4,7 @@ import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -17,12 +18,13 @@ import numpy as np
 from harness import certificate
 from harness.certificate import Certificate, InvalidPoint, certify
 from harness.formulation import Formulation
+from harness.known import Known
 from harness.measure import Budget, Seen, Snapshot, Trace, pass_seconds, trace
 from harness.problem import InputError, Matrix, Point, Problem, problem_key
 from harness.programs import PerceptronLoss, Program, RegularisedRisk
 from harness.record import COLUMNS, Record
 from harness.solver import Iterate, Solver
-from harness.verdict import Known, verdict
+from harness.verdict import verdict
 
 Config = dict[str, Any]
 
@@ -149,11 +151,16 @@ def run_cell(
         record.status, record.message = "invalid", "the solver ended without a single iterate"
         return Outcome(record)
     answer = result.answer(solver.restarts)
+    record.info = {"judge": formulation.judge, "restarts": solver.restarts}
+    if isinstance(program, RegularisedRisk):  # R of the bounds that theory promises
+        record.info["radius"] = math.sqrt(certificate.radius2(problem))
     _fill(record, problem, answer, result, wall)
     if formulation.judge == "separation":  # it promises a separator, not the optimum: the gap would say nothing of it
         record.dual, record.dual_source, record.gap = None, "", None
     _theory(record, program, problem, known)
     record.status, record.message = verdict(formulation, problem, answer, result, budget, known)
+    if record.updates_bound is not None and not record.message:
+        record.message = f"{record.updates} updates; the bound (R/gamma)^2 is {record.updates_bound:.4g}"
     return Outcome(record, answer.seen.point)
 
 
@@ -222,7 +229,7 @@ def _fill(record: Record, problem: Problem, answer: Snapshot, result: Trace, wal
     record.pass_seconds = pass_seconds(problem, wall)
     record.passes = answer.seconds / record.pass_seconds if record.pass_seconds > 0 else None
     record.iterations = answer.iteration
-    record.info = {**answer.info, **({"said": answer.said} if answer.said else {})}
+    record.info |= {**answer.info, **({"said": answer.said} if answer.said else {})}
     record.curve = [snapshot.curve_entry() for snapshot in result.snapshots]
 
 

@@ -1,25 +1,14 @@
 """The verdict on an answer: a status and a sentence, from the certificate. The claim can only make it worse."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from harness.certificate import HULLS_MEET, Certificate, hull_distance
 from harness.formulation import Formulation
+from harness.known import Known
 from harness.measure import Budget, Snapshot, Trace
-from harness.problem import Point, Problem
-
-
-@dataclass(frozen=True)
-class Known:
-    """What is known of a judged problem before the cell runs: P* in [lower, upper], or that it has no solution."""
-
-    lower: float | None = None
-    upper: float | None = None
-    source: str = ""
-    point: Point | None = None
-    infeasible: bool = False
+from harness.problem import Problem
 
 
 def verdict(

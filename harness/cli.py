@@ -1,0 +1,176 @@
+"""The command line: marginbench VERB [options]. `main` returns the exit code: 0 well, 1 bad rows, 2 bad input."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from harness.problem import InputError
+from harness.record import Record
+from harness.store import StoreError
+
+USAGE = """marginbench: certified benchmarks of max-margin solvers
+
+usage: marginbench VERB [key=value ...]
+
+  run        one cell, or with comma-separated values or experiment=NAME a sweep
+  report     PATH...: tables, figures and report again from stored records
+  validate   solver=NAME|FILE.py:Class: a solver against the reference problems
+  reference  compute and prove an optimum; --check re-proves the stored ones
+  reproduce  PATH: run a stored report's cells again and compare
+  list       [dataset|formulation|solver|method|experiment]: what there is
+  doctor     what this machine can measure and enforce
+
+Without a verb: the comparison of all methods, `marginbench run experiment=comparison`.
+--config-dir DIR adds a folder of your own configurations; DIR and its parent are importable.
+
+examples
+  marginbench run method=pegasos,coordinate_descent dataset=breast_cancer problem.C=0.1,1,10
+  marginbench run method=coordinate_descent dataset=file dataset.path=heart_scale problem.bias=none
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments:
+        arguments = ["run", "experiment=comparison"]
+    verb = "run" if "=" in arguments[0] or arguments[0].startswith("-m") else arguments.pop(0)
+    if verb in ("-h", "--help", "help") or "--help" in arguments or "-h" in arguments:
+        print(USAGE)
+        return 0
+    try:
+        if verb not in VERBS:
+            raise InputError(f"{verb}: there is no such verb; possible are {', '.join(VERBS)}")
+        return VERBS[verb](arguments)
+    except InputError as error:
+        print(f"marginbench: {error}", file=sys.stderr)
+        return 2
+    except StoreError as error:
+        print(f"marginbench: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def split_flags(arguments: Sequence[str], flags: dict[str, bool]) -> tuple[dict[str, str], list[str]]:
+    """Flags (name -> whether it takes a value) and what is left."""
+    given: dict[str, str] = {}
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        name, _, value = word.partition("=")
+        if not word.startswith("-"):
+            rest.append(word)
+        elif name not in flags:
+            raise InputError(f"{word}: no such option; possible are {', '.join(flags) or 'none'}")
+        elif flags[name]:
+            given[name] = value or next(words, "")
+            if not given[name]:
+                raise InputError(f"{name}: needs a value")
+        else:
+            given[name] = "yes"
+    return given, rest
+
+
+def user_folder(flags: dict[str, str]) -> Path | None:
+    """The folder of --config-dir, which becomes importable together with its parent and the current folder."""
+    folder = Path(flags["--config-dir"]).resolve() if "--config-dir" in flags else None
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"--config-dir {folder}: no such folder")
+    for path in (Path.cwd(), *((folder, folder.parent) if folder else ())):
+        if str(path) not in sys.path:
+            sys.path.append(str(path))
+    return folder
+
+
+def run(arguments: Sequence[str]) -> int:
+    from harness.compose import Composer, cells_of
+    from harness.sweep import run_cells
+
+    flags, overrides = split_flags(arguments, {"-m": False, "--multirun": False, "--config-dir": True})
+    composer = Composer("run", user_folder(flags))
+    configs = composer.cells(overrides)
+    first = configs[0]
+    name = first["choices"].get("experiment") or "run"
+    cells = [cell for config in configs for cell in cells_of(config)]
+    command = " ".join(["marginbench", "run", *arguments])
+    return run_cells(cells, first, name, command).code
+
+
+def stored_records(path: str) -> list[Record]:
+    """The records of a results folder; damaged ones are set aside and named."""
+    from harness.store import Store
+
+    if not (Path(path) / "cells").is_dir():
+        raise InputError(f"{path}: no results there (a results folder has a folder `cells`)")
+    store = Store(Path(path))
+    records = store.records()
+    for damaged in store.damaged:
+        print(f"set aside, unreadable: {damaged}", file=sys.stderr)
+    return records
+
+
+def report(arguments: Sequence[str]) -> int:
+    from harness.results import finish
+
+    flags, paths = split_flags(arguments, {"--out": True})
+    if not paths:
+        raise InputError("report: which results? Give one folder or more, as in results/comparison/2026-01-31_12-00-00")
+    records = {record.hash: record for path in paths for record in stored_records(path)}
+    folder = Path(flags.get("--out", paths[0]))
+    command = " ".join(["marginbench", "report", *arguments])
+    return finish(list(records.values()), folder, command, sources=[Path(path) for path in paths])
+
+
+def reproduce(arguments: Sequence[str]) -> int:
+    from harness.compose import Composer
+    from harness.reproduce import Comparison, cell_again, compare, named_files, text
+    from harness.sweep import run_cells
+
+    flags, words = split_flags(arguments, {"--out": True})
+    if not words:
+        raise InputError("reproduce: which results? Give a folder, as in results/comparison/2026-01-31_12-00-00")
+    stored, files = stored_records(words[0]), named_files(words[1:])
+    composer = Composer("run")
+    again = [cell_again(record, composer.part, files) for record in stored]
+    config = {**composer.config([]), "fresh": True, "out": flags.get("--out", "results")}
+    command = " ".join(["marginbench", "reproduce", *arguments])
+    finished = run_cells([cell for cell in again if not isinstance(cell, str)], config, "reproduce", command)
+    now = iter(finished.records)
+    pairs = [
+        Comparison(then, None, cell) if isinstance(cell, str) else compare(then, next(now))
+        for then, cell in zip(stored, again, strict=True)
+    ]
+    print(text(pairs))
+    return finished.code or int(not all(pair.holds for pair in pairs))
+
+
+def list_(arguments: Sequence[str]) -> int:
+    from harness.compose import CONF
+    from harness.listing import listing
+
+    flags, what = split_flags(arguments, {"--config-dir": True})
+    folder = user_folder(flags)
+    print(listing(what, [folder, CONF] if folder else [CONF]))
+    return 0
+
+
+def doctor(arguments: Sequence[str]) -> int:
+    from harness import doctor as examine
+    from harness.cell import instantiate
+    from harness.compose import Composer, cells_of
+
+    if arguments:
+        raise InputError(f"doctor {' '.join(arguments)}: takes no options")
+    (cell,) = cells_of(Composer("run").config([]))
+    X, y = instantiate(cell.dataset)
+    print(examine.text(examine.report((cell, X, y))))
+    return 0
+
+
+VERBS: dict[str, Callable[[Sequence[str]], int]] = {
+    "run": run,
+    "report": report,
+    "reproduce": reproduce,
+    "list": list_,
+    "doctor": doctor,
+}

@@ -1,0 +1,237 @@
+"""A sweep: cells in, records out. Data are loaded and every cell is checked before the first one runs."""
+
+import json
+import random
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from datasets import cache
+from datasets.check import check
+from datasets.digest import digest
+from harness.cell import Cell, Config, instantiate, library_versions, make_problem
+from harness.formulation import Formulation
+from harness.isolate import Isolation, Limits
+from harness.known import FOLDER, Known, read_known, write_known
+from harness.library import Library
+from harness.measure import Budget
+from harness.problem import InputError, Problem, problem_key
+from harness.record import Record
+from harness.results import earlier_runs, finish, new_folder, write_provenance
+from harness.solver import Solver
+from harness.spill import spill
+from harness.store import Store, cell_key
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set on disk, where every cell maps it read-only."""
+
+    X: Any
+    y: np.ndarray
+    digest: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A cell that passed all checks, the problem that judges it, and the name of its record."""
+
+    cell: Cell
+    data: Data
+    judged: Problem
+    problem: str
+    key: str
+
+
+def load(cells: Sequence[Cell], folder: Path) -> dict[str, Data]:
+    """Each distinct data set once, by its configuration."""
+    loaded: dict[str, Data] = {}
+    for cell in cells:
+        config = json.dumps(cell.dataset, sort_keys=True)
+        if config not in loaded:
+            try:
+                X, y = instantiate(cell.dataset)
+                X, y = check(X, y, cell.dataset_name)
+            except (ValueError, OSError) as error:
+                raise InputError(f"dataset={cell.dataset_name}: {error}") from None
+            name = digest(X, y)
+            loaded[config] = Data(X, y, name, spill(X, y, name, folder))
+    return loaded
+
+
+def plan(cells: Sequence[Cell], loaded: dict[str, Data]) -> list[Planned]:
+    """Every cell with its key, in order. Raises InputError for what cannot be."""
+    planned = []
+    for cell in cells:
+        data = loaded[json.dumps(cell.dataset, sort_keys=True)]
+        formulation: Formulation = instantiate(cell.formulation)
+        solver: Solver = instantiate(cell.solver)
+        judged = formulation.judged(make_problem(data.X, data.y, cell.problem))
+        check_numbers("budget", cell.budget)
+        check_numbers("limits", cell.limits)
+        name = problem_key(judged, data.digest)
+        key = cell_key(
+            name,
+            formulation=cell.formulation,
+            solver=cell.solver,
+            budget=cell.budget,
+            limits=cell.limits,
+            seed=cell.seed,
+            repeat=cell.repeat,
+            versions=library_versions(solver),
+        )
+        planned.append(Planned(cell, data, judged, name, key))
+    return planned
+
+
+def check_numbers(group: str, config: Config) -> None:
+    """Every budget and limit is a number above 0."""
+    for name, value in config.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            raise InputError(f"{group}.{name}={value}: needs a number above 0")
+
+
+class Sweep:
+    """Runs planned cells, in random order and each in a process of its own, into a store."""
+
+    def __init__(
+        self, folder: Path, reference: Config | None, earlier: Sequence[Path] = (), library: Library | None = None
+    ):
+        self.store = Store(folder)
+        self.folder = folder
+        self.reference = reference
+        self.earlier = [Store(path) for path in earlier]
+        self.library = library or Library()
+        self.known: dict[str, Known] = {}
+        self.reused = 0
+        self.costs: list[float] = []
+        """CPU seconds of each cell beside its solver: this process, the cell's certificates and its start."""
+
+    def records(self, planned: Sequence[Planned], seed: int = 0) -> Iterator[Record]:
+        """Run what is missing; yield each record when it is stored. Random order spreads drifts of the machine."""
+        missing = []
+        for one in planned:
+            found = self._stored(one)
+            if found is None:
+                missing.append(one)
+            else:
+                self.reused += 1
+                yield found
+        random.Random(seed).shuffle(missing)
+        with Isolation() as isolation:
+            for one in tqdm(missing, desc="cells", unit="cell", disable=None, leave=False):
+                yield self.run(one, isolation)
+
+    def run(self, one: Planned, isolation: Isolation) -> Record:
+        known = self._known(one, isolation)
+        log = self.folder / "logs" / f"{one.key}.log"
+        limits = Limits(**one.cell.limits)
+        start = time.process_time()
+        record = isolation.run(one.cell, one.data.path, one.data.digest, known, limits, log).record
+        record.hash = one.key
+        self.store.put(record)
+        own = time.process_time() - start
+        self.costs.append(own + record.machine.get("process_cpu_seconds", 0.0) - (record.cpu_seconds or 0.0))
+        return record
+
+    def _stored(self, one: Planned) -> Record | None:
+        """The record of this cell from here or from an earlier run, under the names used now."""
+        for store in (self.store, *self.earlier):
+            if (record := store.get(one.key)) is not None:
+                record.dataset, record.method = one.cell.dataset_name, one.cell.method
+                record.formulation, record.solver = one.cell.formulation_name, one.cell.solver_name
+                if store is not self.store:
+                    self.store.put(record)
+                    self._keep_known(store, record.problem)
+                return record
+        return None
+
+    # -- what is known of a problem ------------------------------------------------------------------------------
+
+    def _known(self, one: Planned, isolation: Isolation) -> Known:
+        """From the library of proven references, from this run's folder, or computed now and kept there."""
+        if one.problem not in self.known:
+            path = self.folder / FOLDER / f"{one.problem}.npz"
+            known = self.library.known(one.problem) or read_known(path)
+            if known is None:
+                known = Known() if self.reference is None else self._compute(self.reference, one, isolation, path)
+            self.known[one.problem] = known
+        return self.known[one.problem]
+
+    def _keep_known(self, store: Store, problem: str) -> None:
+        """A record found in an earlier run brings along what that run knew of its problem."""
+        known, path = read_known(store.folder / FOLDER / f"{problem}.npz"), self.folder / FOLDER / f"{problem}.npz"
+        if known is not None and not path.exists():
+            write_known(path, known)
+
+    def _compute(self, reference: Config, one: Planned, isolation: Isolation, path: Path) -> Known:
+        known = compute_known(one.cell, one.judged, one.data, reference, isolation)
+        write_known(path, known)
+        return known
+
+
+def compute_known(cell: Cell, judged: Problem, data: Data, reference: Config, isolation: Isolation) -> Known:
+    """What the pair of conf/reference finds of the problem that judges `cell`, certified like any other answer."""
+    side = reference["hard" if judged.hard else "soft"]
+    trusted = replace(
+        cell,
+        problem={**cell.problem, "C": judged.C, "bias": judged.bias, "loss": judged.loss},
+        formulation=side["formulation"],
+        solver=side["solver"],
+        budget={**Budget().__dict__, **reference["budget"]},
+    )
+    limits = Limits(seconds=3.0 * float(reference["budget"]["seconds"]), memory_mb=float(cell.limits["memory_mb"]))
+    outcome = isolation.run(trusted, data.path, data.digest, None, limits, None)
+    record, point = outcome.record, outcome.point
+    return Known(
+        lower=record.dual if record.dual_source == "own" else None,
+        upper=record.primal,
+        source="computed",
+        point=point if record.primal is not None else None,
+        infeasible=record.status == "infeasible",
+    )
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The exit code, and for each cell that was asked for its record (None where an interrupt came first)."""
+
+    code: int
+    records: list[Record | None]
+
+
+def run_cells(cells: Sequence[Cell], config: Config, name: str, command: str) -> Finished:
+    """Check everything, run what no earlier run has, write the report."""
+    out = Path(str(config["out"]))
+    asked = plan(cells, load(cells, cache.folder() / "data"))
+    planned = list({one.key: one for one in asked}.values())  # cells that come to the same thing are one
+    earlier = [] if config["fresh"] else earlier_runs(out, name)
+    folder = new_folder(out, name)
+    digests = {one.cell.dataset_name: one.data.digest for one in planned}
+    write_provenance(folder, command, [one.cell.__dict__ for one in planned], digests)
+    sweep = Sweep(folder, config["reference"], earlier)
+    prepared = time.process_time() / max(1, len(planned))
+    records: dict[str, Record] = {}
+    interrupted = False
+    try:
+        for record in sweep.records(planned, config["seed"]):
+            records[record.hash] = record
+    except KeyboardInterrupt:
+        interrupted = True
+    notes = []
+    if sweep.reused:
+        notes.append(f"{sweep.reused} found in earlier runs; fresh=true runs them again")
+    if sweep.costs:
+        cost = 1e3 * (statistics.median(sweep.costs) + prepared)
+        notes.append(f"the harness took {cost:.0f} ms of CPU a cell beside the solver (median; start-up shared out)")
+    if interrupted:
+        notes.append(f"interrupted with {len(planned) - len(records)} cells to go; the same command goes on from here")
+    code = finish(list(records.values()), folder, command, "\n".join(notes))
+    return Finished(130 if interrupted else code, [records.get(one.key) for one in asked])

@@ -1,0 +1,133 @@
+"""A sweep that is killed or interrupted loses nothing that had finished, and the same command completes it."""
+
+import csv
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.cli import main
+from harness.store import Store
+
+SWEEP = [
+    "dataset=overlapping",
+    "dataset.n=60",
+    "dataset.d=4",
+    "method=coordinate_descent,sdca,projected_gradient,perceptron",
+    "problem.C=0.1,1",
+    "problem.bias=none,augmented",
+    "budget.seconds=60",
+    "budget.iterations=300",
+]
+TIMES = ("seconds", "passes", "peak_mb")
+
+
+def start(out: Path) -> subprocess.Popen:
+    command = [sys.executable, "-c", "import sys; from harness.cli import main; sys.exit(main())", "run", *SWEEP]
+    return subprocess.Popen(
+        [*command, f"out={out}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def newest_table(out: Path) -> list[dict[str, str]]:
+    """The last table, without what depends on the clock."""
+    path = max(out.glob("*/*/table.csv"))
+    with path.open() as file:
+        rows = [{k: v for k, v in row.items() if not any(t in k for t in TIMES)} for row in csv.DictReader(file)]
+    return sorted(rows, key=lambda row: row["hash"])
+
+
+def descendants(mark: str) -> list[int]:
+    """Processes whose command line or environment has the mark."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if mark.encode() in (entry / "environ").read_bytes() and (entry / "stat").read_text().split()[2] != "Z":
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def test_killed_at_twenty_random_moments_a_sweep_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
+    """kill -9: every finished cell stays readable, no process is left, and resuming gives the same table."""
+    assert main(["run", *SWEEP, f"out={tmp_path}/whole"]) == 0
+    whole = newest_table(tmp_path / "whole")
+    mark = f"sweep-of-{os.getpid()}"
+    monkeypatch.setenv("MARGINBENCH_TEST_MARK", mark)
+    rng, out = random.Random(0), tmp_path / "killed"
+    finished: set[str] = set()
+    for _ in range(20):
+        sweep = start(out)
+        time.sleep(rng.uniform(0.2, 2.5))
+        os.killpg(sweep.pid, signal.SIGKILL)
+        sweep.communicate()
+        stores = [Store(folder) for folder in out.glob("*/*")]
+        kept = {record.hash for store in stores for record in store.records()}
+        assert not any(store.damaged for store in stores)
+        assert finished <= kept
+        finished = kept
+    for _ in range(50):
+        if not (left := descendants(mark)):
+            break
+        time.sleep(0.1)
+    assert not left
+    assert main(["run", *SWEEP, f"out={out}"]) == 0
+    assert newest_table(out) == whole
+
+
+def test_the_same_configuration_gives_the_same_bits(tmp_path):
+    for name in ("a", "b"):
+        assert main(["run", *SWEEP, f"out={tmp_path / name}"]) == 0
+    assert newest_table(tmp_path / "a") == newest_table(tmp_path / "b")
+
+
+def test_an_interrupt_writes_the_report_of_what_exists_and_says_how_to_go_on(tmp_path):
+    sweep = start(tmp_path)
+    while not list(tmp_path.glob("*/*/cells/*.json")):
+        time.sleep(0.05)
+        assert sweep.poll() is None
+    os.kill(sweep.pid, signal.SIGINT)
+    said, _ = sweep.communicate(timeout=60)
+    assert sweep.returncode == 130
+    lines = said.splitlines()
+    assert lines[-1].startswith("report: ")
+    assert "the same command goes on from here" in said
+    assert 1 <= len(newest_table(tmp_path)) < 16
+
+
+def test_a_full_results_folder_is_named_and_what_was_there_stays(tmp_path, capsys, monkeypatch):
+    """A folder that takes no more: the path is said, the exit code is not 0, earlier records are whole."""
+    assert main(["run", *SWEEP[:3], "method=coordinate_descent", f"out={tmp_path}"]) == 0
+    before = {path: path.read_bytes() for path in tmp_path.glob("*/*/cells/*")}
+    real = os.fsync
+
+    def full(file):
+        if b"coordinate" not in os.pread(file, 10**6, 0):
+            return real(file)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    capsys.readouterr()
+    assert main(["run", *SWEEP[:3], "method=coordinate_descent", "problem.C=7", f"out={tmp_path}"]) == 1
+    error = capsys.readouterr().err
+    assert str(tmp_path) in error
+    assert "No space left" in error
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a & b", "../../escape"])
+def test_a_strange_name_of_a_data_file_stays_text(tmp_path, name):
+    path = tmp_path / f"{name.replace('/', '_')}.csv"
+    y = np.where(np.arange(20) % 2, 1, -1)
+    np.savetxt(path, np.column_stack([y, np.random.default_rng(0).normal(size=(20, 2))]), delimiter=",")
+    assert main(["run", "dataset=file", f"dataset.path='{path}'", f"out={tmp_path}/out"]) == 0
+    page = next((tmp_path / "out").glob("*/*/report.html")).read_text()
+    assert "<script>alert" not in page
