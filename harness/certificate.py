@@ -16,7 +16,6 @@ over i gives ||w|| r >= gamma ||w||. r at rounding level is reported as infeasib
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from harness.problem import Array, Point, Problem
 
@@ -200,6 +199,8 @@ def _pull(problem: Problem, mu: Array) -> float:
 
 def sharpened(problem: Problem, mu: Array, most: int = 2000) -> Array:
     """The same proof to rounding: non-negative least squares on the rows that carry it."""
+    from scipy.optimize import nnls  # takes long to import, and few cells come here
+
     support = np.argsort(mu)[-min(most, problem.n) :]
     support = support[mu[support] > 0.0]
     if support.size * problem.d > 4_000_000:

@@ -144,6 +144,46 @@ def reproduce(arguments: Sequence[str]) -> int:
     return finished.code or int(not all(pair.holds for pair in pairs))
 
 
+def validate(arguments: Sequence[str]) -> int:
+    from harness.choice import solver_of
+    from harness.compose import CONF, Composer
+    from harness.library import Library, entries
+    from harness.listing import configs
+    from harness.sweep import check_numbers
+    from harness.validate import validate as examine
+
+    flags, overrides = split_flags(arguments, {"--json": True, "--markdown": True, "--config-dir": True})
+    folder = user_folder(flags)
+    composer = Composer("validate", folder)
+    name = next((word.removeprefix("solver=") for word in overrides if word.startswith("solver=")), "")
+    if not name:
+        raise InputError("validate: which solver? solver=NAME, solver=FILE.py:Class or solver=package.module.Class")
+    own = "." in name and name not in composer.names("solver")
+    options = [word.removeprefix("solver.") for word in overrides if own and word.startswith("solver.")]
+    config = composer.config([word for word in overrides if not (own and word.startswith(("solver=", "solver.")))])
+    check_numbers("budget", config["budget"])
+    check_numbers("limits", config["limits"])
+    formulation = config["choices"]["formulation"]
+    known = {key: value for key, value, _ in configs("formulation", [folder, CONF] if folder else [CONF])}
+    card = examine(
+        solver_of(name, options, config["seed"]) if own else config["solver"],
+        name,
+        {formulation: config["formulation"]} if formulation else known,
+        Library(),
+        entries(),
+        config["reference"],
+        accuracy=config["accuracy"],
+        seconds=config["budget"]["seconds"],
+        limits=config["limits"],
+        seed=config["seed"],
+    )
+    print(card.text())
+    for flag, text in (("--json", card.json()), ("--markdown", card.markdown())):
+        if flag in flags:
+            Path(flags[flag]).write_text(text)
+    return 0 if card.ok else 1
+
+
 def list_(arguments: Sequence[str]) -> int:
     from harness.compose import CONF
     from harness.listing import listing
@@ -170,6 +210,7 @@ def doctor(arguments: Sequence[str]) -> int:
 VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "run": run,
     "report": report,
+    "validate": validate,
     "reproduce": reproduce,
     "list": list_,
     "doctor": doctor,

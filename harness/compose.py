@@ -82,15 +82,6 @@ class Composer:
         """One choice of a group alone, as plain data; None where there is no such choice."""
         return self.config([f"{group}={name}"])[group] if name in self.names(group) else None
 
-    def launcher(self, overrides: Sequence[str]) -> str | None:
-        """The name of a Hydra launcher that the user chose; None for the project's own order of work."""
-        choice = self._base(self._parsed(self._without_sweeps(overrides))).choices["hydra/launcher"]
-        return None if choice == "basic" else choice
-
-    def launch(self, task, overrides: Sequence[str]) -> None:
-        """Give every cell to the chosen Hydra launcher, which calls `task(config)` in a process of its own."""
-        self.hydra.multirun(self.verb, task, list(overrides), with_log_configuration=False)
-
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _names(self, group: str) -> list[str]:

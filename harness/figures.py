@@ -70,8 +70,7 @@ def _figures(comparison: Comparison, style: dict[str, dict[str, Any]]):
             yield f"profiles_{slug(family.name)}", profiles(family, style)
     for task, name in zip(comparison.tasks, slugs(comparison.tasks), strict=True):
         if found := curves(task):
-            for x in X_AXES:
-                yield f"{name}_{x}", convergence(task, found, x, style)
+            yield name, convergence(task, found, style)
     for name, charts in panels(comparison).items():
         yield name, special(charts, style)
 
@@ -171,12 +170,13 @@ def _logarithmic(ax: Axes) -> None:
         _decades(ax.yaxis, [y for _, y in points])
 
 
-def convergence(task: Task, found: list[Curve], x: str, style: dict[str, dict[str, Any]]) -> Figure:
-    """Certified gap, and suboptimality against the best proven bound, both against x."""
-    figure, axes = _grid(2)
+def convergence(task: Task, found: list[Curve], style: dict[str, dict[str, Any]]) -> Figure:
+    """Certified gap against time and passes; suboptimality, beside what theory promises of it, against iterations."""
+    figure, axes = _grid(3, columns=3)
     figure.suptitle(text(task.title, 110), x=0.02, y=0.985, ha="left", va="top", weight="bold", size=10)
     handles: dict[str, Any] = {}
-    for ax, y in zip(axes, ("gap", "suboptimality"), strict=True):
+    charts = (("seconds", "gap"), ("passes", "gap"), ("iterations", "suboptimality"))
+    for ax, (x, y) in zip(axes, charts, strict=True):
         for c in found:
             if points := _pairs(c.x[x], c.y[y]):
                 (line,) = ax.plot(*zip(*points, strict=True), **_drawn(c, style[c.label], len(points)))

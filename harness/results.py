@@ -12,7 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from harness import report, tables
 from harness.doctor import processor
 from harness.known import references
 from harness.library import Library
@@ -70,7 +69,7 @@ def write_provenance(
         "data": dict(digests),
         "cells": list(configs),
     }
-    tables.write_atomically(folder / "run.json", (json.dumps(about, indent=1, default=str) + "\n").encode())
+    (folder / "run.json").write_text(json.dumps(about, indent=1, default=str) + "\n")
 
 
 def finish(records: Sequence[Record], folder: Path, command: str, notes: str = "", sources: Sequence[Path] = ()) -> int:
@@ -78,6 +77,8 @@ def finish(records: Sequence[Record], folder: Path, command: str, notes: str = "
 
     sources: the results folders that the records come from, when it is not `folder` alone.
     """
+    from harness import report, tables  # they load pandas and matplotlib, which the cells do not wait for
+
     keys = {record.problem for record in records}
     known = references(sources or [folder], keys) | Library().bounds(keys)
     page = report.write(list(records), folder, title=folder.parent.name, command=command, references=known)

@@ -29,7 +29,9 @@ TIMES = ("seconds", "passes", "peak_mb")
 
 
 def start(out: Path) -> subprocess.Popen:
-    command = [sys.executable, "-c", "import sys; from harness.cli import main; sys.exit(main())", "run", *SWEEP]
+    """As from a terminal: in a group of its own, and with an ear for Ctrl-C even when the tests have none."""
+    ear = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    command = [sys.executable, "-c", f"{ear}; from harness.cli import main; sys.exit(main())", "run", *SWEEP]
     return subprocess.Popen(
         [*command, f"out={out}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -58,15 +60,18 @@ def descendants(mark: str) -> list[int]:
 
 def test_killed_at_twenty_random_moments_a_sweep_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
     """kill -9: every finished cell stays readable, no process is left, and resuming gives the same table."""
-    assert main(["run", *SWEEP, f"out={tmp_path}/whole"]) == 0
+    begin = time.monotonic()
+    start(tmp_path / "whole").communicate()
+    seconds = time.monotonic() - begin
     whole = newest_table(tmp_path / "whole")
+    assert len(whole) == 14
     mark = f"sweep-of-{os.getpid()}"
     monkeypatch.setenv("MARGINBENCH_TEST_MARK", mark)
     rng, out = random.Random(0), tmp_path / "killed"
     finished: set[str] = set()
     for _ in range(20):
         sweep = start(out)
-        time.sleep(rng.uniform(0.2, 2.5))
+        time.sleep(rng.uniform(0.0, seconds))
         os.killpg(sweep.pid, signal.SIGKILL)
         sweep.communicate()
         stores = [Store(folder) for folder in out.glob("*/*")]
@@ -84,8 +89,9 @@ def test_killed_at_twenty_random_moments_a_sweep_ends_as_if_it_had_not_been(tmp_
 
 
 def test_the_same_configuration_gives_the_same_bits(tmp_path):
+    few = [*SWEEP, "method=coordinate_descent,pegasos", "problem.C=1"]
     for name in ("a", "b"):
-        assert main(["run", *SWEEP, f"out={tmp_path / name}"]) == 0
+        assert main(["run", *few, f"out={tmp_path / name}"]) == 0
     assert newest_table(tmp_path / "a") == newest_table(tmp_path / "b")
 
 
@@ -100,18 +106,15 @@ def test_an_interrupt_writes_the_report_of_what_exists_and_says_how_to_go_on(tmp
     lines = said.splitlines()
     assert lines[-1].startswith("report: ")
     assert "the same command goes on from here" in said
-    assert 1 <= len(newest_table(tmp_path)) < 16
+    assert 1 <= len(newest_table(tmp_path)) < 14
 
 
 def test_a_full_results_folder_is_named_and_what_was_there_stays(tmp_path, capsys, monkeypatch):
     """A folder that takes no more: the path is said, the exit code is not 0, earlier records are whole."""
     assert main(["run", *SWEEP[:3], "method=coordinate_descent", f"out={tmp_path}"]) == 0
     before = {path: path.read_bytes() for path in tmp_path.glob("*/*/cells/*")}
-    real = os.fsync
 
     def full(file):
-        if b"coordinate" not in os.pread(file, 10**6, 0):
-            return real(file)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
