@@ -208,7 +208,8 @@ def _look(
     except (ValueError, TypeError, IndexError) as error:
         raise InvalidPoint(str(error)) from error
     own = None if iterate.x is None else program.residual(iterate.x, iterate.dual)
-    kept = Point(np.array(point.w), float(point.b), None if point.alpha is None else np.array(point.alpha))
+    alpha = mu if point.alpha is None else point.alpha
+    kept = Point(np.array(point.w), float(point.b), None if alpha is None else np.array(alpha))
     return Seen(found, kept, own, post, mu)
 
 

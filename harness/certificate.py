@@ -203,7 +203,7 @@ def sharpened(problem: Problem, mu: Array, most: int = 2000) -> Array:
 
     support = np.argsort(mu)[-min(most, problem.n) :]
     support = support[mu[support] > 0.0]
-    if support.size * problem.d > 4_000_000:
+    if support.size == 0 or support.size * problem.d > 4_000_000:
         return mu
     Z = problem.features[support]
     Z = (Z.toarray() if hasattr(Z, "toarray") else Z).T * problem.y[support]

@@ -157,7 +157,9 @@ def feasible(problem: Problem, alpha: Array) -> Array:
     y = problem.y.astype(np.int64)
     a, top, exponent = _on_grid(problem, alpha)
     if _excess(a, y) != 0:
-        a, top, exponent = _on_grid(problem, problem.feasible_dual(alpha))
+        with np.errstate(all="ignore"):  # what overflows there is no proposal; _on_grid takes 0 instead
+            alpha = problem.feasible_dual(alpha)
+        a, top, exponent = _on_grid(problem, alpha)
         a = _balanced(a, top, y)
     return np.ldexp(a.astype(float), exponent)
 

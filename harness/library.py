@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from datasets import cache
 from datasets.check import check
 from datasets.digest import digest
 from harness.cell import instantiate, make_problem
@@ -36,20 +37,27 @@ class Entry:
         return make_problem(X, y, self.problem), digest(X, y)
 
 
-def entries(path: Path = CONF / "library.yaml") -> Iterator[Entry]:
-    """All reference problems of conf/library.yaml."""
+def entries(data: Path | None = None, path: Path = CONF / "library.yaml") -> Iterator[Entry]:
+    """All reference problems of conf/library.yaml; those on public files only where `data` is the folder of them."""
     for item in yaml.safe_load(path.read_text()):
         dataset = yaml.safe_load((CONF / "dataset" / f"{item['dataset']}.yaml").read_text()) | item.get("with", {})
+        if "${data}" in str(dataset.get("path")):
+            if data is None:
+                continue
+            dataset["path"] = dataset["path"].replace("${data}", str(data))
         for values in itertools.product(*(item.get(key, [None]) for key in LISTS)):
             problem = {key: value for key, value in zip(LISTS, values, strict=True) if value is not None}
             yield Entry("-".join([item["dataset"], *(str(v) for v in problem.values())]), dataset, problem)
 
 
 class Library:
-    """What is stored as proven, by problem key; the first folder that has a key wins."""
+    """What is stored as proven, by problem key; the first folder that has a key wins.
 
-    def __init__(self, folders: Sequence[Path] = (STORED,)) -> None:
-        self.folders = folders
+    By default the references that come with marginbench, then those that the user made.
+    """
+
+    def __init__(self, folders: Sequence[Path] | None = None) -> None:
+        self.folders = [STORED, cache.folder() / "reference"] if folders is None else folders
 
     def reference(self, key: str) -> Reference | None:
         for folder in self.folders:

@@ -29,7 +29,7 @@ from harness.certificate import radius2, sharpened
 from harness.enclosure import Enclosure, enclose, feasible
 from harness.problem import Array, Matrix, Point, Problem
 
-ROUNDS = 40
+ROUNDS = 60
 NEWTON_STEPS = 100
 LARGEST = 10_000
 """Order of the largest system that is factorised (0.8 GB); where more multipliers are free, nothing is polished."""
@@ -57,7 +57,7 @@ def polish(problem: Problem, point: Point, target: float = 2e-15) -> Point:
         for candidate in state.points():
             best, proven = _better(best, proven, candidate, enclose(problem, candidate))
         last = state.h <= max(1e-8, state.smallest)
-        stalled = stalled + 1 if last and proven.width > 0.5 * before.width else 0
+        stalled = stalled + 1 if last and proven.width > 0.9 * before.width else 0
         if proven.upper - proven.lower <= target * proven.upper or stalled == 3:
             break
         state.tighten(0.1 if steps <= 8 else 0.35)  # a small h after a hard problem would make a harder one
@@ -111,8 +111,8 @@ class _State:
             self.scale = np.full(self.problem.n, max(float(self.alpha.max()), 1e-300))
         else:
             self.scale = self.problem.penalty * np.clip((self.alpha / self.problem.penalty).max(), 1e-9, 1.0)
-        # Cholesky loses its last digit where rho is 1e-14 of the Gram matrix.
-        self.smallest = 1e-12 * self.radius2 * float(self.scale.max())
+        # Below 1e-14 of the Gram matrix Cholesky would not see rho.
+        self.smallest = 1e-14 * self.radius2 * float(self.scale.max())
 
     def short(self) -> Array:
         """t_i = 1 - m_i at w + low, to the last digit of t_i"""

@@ -1,0 +1,37 @@
+"""Rows of the maps have the kernel as inner product."""
+
+import numpy as np
+import pytest
+
+from datasets import kernels
+from datasets.check import check
+from datasets.digest import digest
+
+POLYNOMIAL, GAUSSIAN = "0e649a697822f16d", "4391b43f64908c86"
+
+
+def test_polynomial_rows_have_the_kernel_as_inner_product():
+    X, _ = kernels._shells(30, 3, 5)
+    phi, y = kernels.polynomial(30, 3, c=0.5, seed=5)
+    assert phi @ phi.T == pytest.approx((X @ X.T + 0.5) ** 2, rel=1e-12)
+    check(phi, y)
+
+
+def test_gaussian_rows_have_the_kernel_as_inner_product():
+    X, _ = kernels._shells(30, 2, 5)
+    phi, y = kernels.gaussian(30, 2, sigma=0.7, seed=5)
+    square = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    assert phi @ phi.T == pytest.approx(np.exp(-square / (2 * 0.7**2)) + 2.0**-20 * np.eye(30), abs=1e-11)
+    check(phi, y)
+
+
+def test_the_data_are_the_same_everywhere():
+    """The digests under which references are stored."""
+    assert digest(*kernels.polynomial())[:16] == POLYNOMIAL
+    assert digest(*kernels.gaussian())[:16] == GAUSSIAN
+
+
+@pytest.mark.parametrize("make", [lambda: kernels.polynomial(n=1), lambda: kernels.gaussian(sigma=0.0)])
+def test_nonsense_is_refused(make):
+    with pytest.raises(ValueError, match="need n >= 2"):
+        make()
