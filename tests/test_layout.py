@@ -45,7 +45,8 @@ def test_the_harness_knows_no_solver_and_no_data_set_by_name(path):
 @pytest.mark.parametrize("path", sorted((ROOT / "solvers").glob("[!_]*.py")), ids=lambda p: p.name)
 def test_a_solver_knows_programs_and_the_protocol_only(path):
     found = imports(path)
-    allowed = ("harness.problem", "harness.programs", "harness.rows", "harness.solver", "harness.passes")
+    kernels = ("harness.rows", "harness.passes", "harness.faces", "harness.smoothing")
+    allowed = ("harness.problem", "harness.programs", "harness.solver", *kernels)
     assert not {name for name in of(found, "harness") if not name.startswith(allowed)}
     assert not of(found, "datasets")
     assert not of(found, "hydra")

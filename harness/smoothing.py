@@ -1,0 +1,267 @@
+"""The proximal smoothing of a loss around given multipliers, and Newton's method on it.
+
+    l_i(z) = max { a z - c_i a^2 / 2 : 0 <= a <= u_i }                       hinge, its square, the smoothed hinge
+
+Given multipliers alpha and a width h, l_i gives way to the same maximum less (h / v_i)(a - alpha_i)^2 / 2. Its slope is
+
+    p_i(w, b) = clip((h alpha_i + v_i (1 - m_i)) / (h + kappa), 0, u_i),     v_i = u_i (or 1 / c_i),  kappa = c_i v_i
+
+and whose sum with 1/2 ||w||^2 has the gradient g = (w, 0) - sum_i p_i y_i (x_i, 1). With alpha = 0 and c = 0 this is
+the smoothed hinge with delta = h.
+
+Newton's matrix is diag(1, 0) + G / (h + kappa), G = sum_F v_i (x_i, 1)(x_i, 1)', F = {i: 0 < p_i < u_i}. F changes
+little from step to step, so G is updated by the rows that enter and leave. When |F| < d, the |F| x |F| system
+(Woodbury) is smaller.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from scipy.linalg.lapack import dposv
+from scipy.sparse import csr_array
+
+from harness.passes import add_gram, combine, margins, squared_norms, take
+from harness.problem import Array
+from harness.programs import BoxDual
+from harness.rows import CSR, FAST, Dense
+
+
+@dataclass
+class State:
+    """theta: w, followed by b where it is free. pull: sum_i alpha_i y_i (x_i, 1), equal to (w, 0) at the optimum."""
+
+    theta: Array
+    alpha: Array
+    m: Array
+    pull: Array
+    h: float
+
+    def copy(self) -> "State":
+        return State(self.theta.copy(), self.alpha.copy(), self.m.copy(), self.pull.copy(), self.h)
+
+
+def widths(program: BoxDual) -> Array:
+    """v_i: u_i, or 1/c_i where u_i = inf; without either (hard margin) a constant of the scale of 1 / ||x||^2."""
+    if np.isfinite(program.upper).all():
+        return program.upper
+    if (program.curvature > 0.0).all():
+        return 1.0 / program.curvature
+    q = np.empty(program.n)
+    squared_norms(program.rows, q)
+    return np.full(program.n, 1e4 / max(q.mean(), 1e-300))
+
+
+class Block:
+    """Some rows of the program and Newton's method on them; G outlives a step and a change of h."""
+
+    def __init__(self, rows: Dense | CSR, y: Array, upper: Array, v: Array, kappa: float, d: int, bias: bool) -> None:
+        self.rows, self.y, self.upper, self.v, self.kappa, self.d, self.bias = rows, y, upper, v, kappa, d, bias
+        self.n, self.size = y.size, d + bias
+        self.top = kappa if np.isfinite(upper).all() else np.inf  # at 1 - m_i > top, l_i has slope u_i
+        self.ridge = np.ones(self.size)
+        self.ridge[d:] = 0.0
+        self.F, self.in_G, self.most = np.zeros(self.n, np.bool_), np.zeros(self.n, np.bool_), 0
+        self.G: Array | None = None  # built when first needed
+        self.swap = False  # the cheaper of the two systems has failed
+
+    @classmethod
+    def of(cls, program: BoxDual) -> "Block":
+        v = widths(program)
+        kappa = float((program.curvature * v).max(initial=0.0))
+        return cls(program.rows, program.y, program.upper, v, kappa, program.d, program.equality)
+
+    def take(self, index: Array, factor: float = 1.0) -> "Block":
+        upper, v = factor * self.upper[index], factor * self.v[index]
+        return Block(take(self.rows, index), self.y[index], upper, v, self.kappa, self.d, self.bias)
+
+    def state(self, theta: Array, alpha: Array, h: float) -> State:
+        return State(theta, alpha, self.margins(theta), self.pull(alpha), h)
+
+    def margins(self, theta: Array, out: Array | None = None) -> Array:
+        m = np.empty(self.n) if out is None else out
+        margins(self.rows, self.y, theta, theta[-1] if self.bias else 0.0, m)
+        return m
+
+    def pull(self, alpha: Array, out: Array | None = None) -> Array:
+        """out + sum_i alpha_i y_i (x_i, 1)"""
+        total = np.zeros(self.size) if out is None else out
+        balance = combine(self.rows, self.y, alpha, total)
+        if self.bias:
+            total[-1] += balance
+        return total
+
+    def gap(self, state: State) -> tuple[float, float]:
+        """P - D as a sum of terms >= 0, and the scale of P that it is compared with."""
+        w, pull = state.theta[: self.d], state.pull[: self.d]
+        if np.isinf(self.top) and self.kappa == 0.0:
+            least, reach = state.m.min(), np.linalg.norm(pull)
+            if least <= 0.0 or reach == 0.0:  # no separator yet, or none at all: then alpha grows along its proof
+                return np.inf, 1.0
+            P = 0.5 * float(w @ w) / least**2
+            return P - 0.5 * (state.alpha.sum() / reach) ** 2, max(1.0, P)
+        loss, terms = losses(state.m, state.alpha, self.upper, self.v, self.kappa)
+        gap = terms + 0.5 * float((w - pull) @ (w - pull))
+        if self.bias:
+            gap += abs(float(state.theta[-1] * state.pull[-1]))
+        return gap, max(1.0, 0.5 * float(w @ w) + loss)
+
+    def minimise(self, state: State, fixed: Array, tolerance: float, limit: int) -> bool:
+        """One proximal step: theta and m <- those of g = 0, alpha <- p, pull <- fixed + sum_i p_i y_i (x_i, 1).
+
+        fixed: the pull of rows held elsewhere. False when `limit` steps did not bring ||g|| below tolerance ||w||.
+        """
+        if self.n == 0 and self.bias:
+            return False  # nothing here binds b
+        theta, m, p, dm = state.theta, state.m, np.empty(self.n), np.empty(self.n)
+        length, rebuilt, solved, size = 0.0, False, False, np.inf
+        for step_count in range(limit + 1):
+            changed = slopes(m, state.alpha, self.upper, self.v, state.h, self.kappa, p, self.F)
+            pull = self.pull(p, fixed.copy())
+            g = self.ridge * theta - pull
+            size, before = float(np.linalg.norm(g)), size
+            solved = size <= tolerance * float(np.linalg.norm(theta[: self.d]))
+            if length == 1.0 and changed == 0 and size > 0.5 * before:
+                # A full step on an unchanged F is exact, and the next refines it. If it does not, the system is to
+                # blame: the small one where columns differ in scale, the other one where |F| < d and h is small.
+                solved, self.swap = solved or self.swap or self.d > 1000, True
+            if solved or step_count == limit:
+                break
+            step = -self.direction(g, state.h)
+            self.margins(step, dm)
+            slope, curve = float((self.ridge * theta - fixed) @ step), float(self.ridge * step @ step)
+            length = line_search(m, dm, state.alpha, self.upper, self.v, state.h, self.kappa, slope, curve)
+            if np.isinf(length):
+                break  # unbounded in b: the rows of one class are all held elsewhere
+            if length == 0.0:
+                if rebuilt:
+                    solved = True  # as near as rounding allows
+                    break
+                rebuilt, self.G = True, None  # no descent: G may be stale after many updates; once more with a new one
+                continue
+            rebuilt = False
+            theta += length * step
+            m += length * dm
+        state.alpha, state.pull = p, pull
+        return solved
+
+    def direction(self, g: Array, h: float) -> Array:
+        """Solve (diag(ridge) + G / (h + kappa)) x = g, by the cheaper of two systems unless it has failed."""
+        k = int(np.count_nonzero(self.F))
+        cheaper = 2 * k < self.d or self.d <= 200  # G is kept from step to step, the small system is not
+        if k == 0 or (k < self.d and cheaper != self.swap):
+            return self._small_system(g, h, k)
+        H = self._gram(k) / (h + self.kappa)
+        H.ravel()[:: self.size + 1] += self.ridge
+        return solve_positive(H, g)
+
+    def _gram(self, k: int) -> Array:
+        enter, leave = np.flatnonzero(self.F & ~self.in_G), np.flatnonzero(self.in_G & ~self.F)
+        if self.G is None or enter.size + leave.size > 0.7 * k or k < 0.3 * self.most:
+            # Cheaper than the update, or so much has left that what remains is mostly rounding.
+            self.G, self.most, enter, leave = np.zeros((self.size, self.size)), k, np.flatnonzero(self.F), leave[:0]
+        add_gram(self.rows, enter, self.v[enter], self.bias, self.G)
+        add_gram(self.rows, leave, -self.v[leave], self.bias, self.G)
+        self.most = max(self.most, k)
+        self.in_G[:] = self.F
+        return self.G
+
+    def _small_system(self, g: Array, h: float, k: int) -> Array:
+        """With Z = rows of F times y, S = diag(v)/(h + kappa): x = g - Z'u, (Z Z' + 1/S) u = Z g + y x_b, y'u = g_b."""
+        d, x = self.d, g.copy()
+        if k == 0:  # every row at a bound: w has its solution, b no curvature, so along b alone while it is unbalanced
+            total = self.v.sum()
+            if self.bias and abs(g[d]) > 1e-12 * total:
+                x[:d], x[d] = 0.0, g[d] * (h + self.kappa) / total
+            elif self.bias:
+                x[d] = 0.0
+            return x
+        F = np.flatnonzero(self.F)
+        rows, y = take(self.rows, F), self.y[F]
+        Z = rows.X if isinstance(rows, Dense) else csr_array((rows.data, rows.indices, rows.indptr), shape=(k, d))
+        K = Z @ Z.T
+        K = (K if isinstance(K, np.ndarray) else K.toarray()) * np.outer(y, y)
+        K.ravel()[:: k + 1] += (h + self.kappa) / self.v[F]
+        right = [y * (Z @ g[:d]), y] if self.bias else [y * (Z @ g[:d])]
+        solution = solve_positive(K, np.column_stack(right))
+        u = solution[:, 0]
+        if self.bias:
+            x[d] = (g[d] - y @ u) / (y @ solution[:, 1])
+            u = u + x[d] * solution[:, 1]
+        x[:d] -= Z.T @ (y * u)
+        return x
+
+
+def solve_positive(H: Array, right: Array) -> Array:
+    """H^-1 right by Cholesky from the upper triangle. Where rounding made H singular (duplicate rows): with a ridge."""
+    _, x, info = dposv(H.T, right, lower=1)
+    diagonal, ridge = H.ravel()[:: H.shape[0] + 1], 1e-14
+    while info != 0 and ridge < 1.0:
+        diagonal += ridge * diagonal.mean()
+        _, x, info = dposv(H.T, right, lower=1)
+        ridge *= 100.0
+    return x
+
+
+@njit(cache=True, fastmath=FAST)
+def slopes(m, alpha, upper, v, h, kappa, p, F):
+    """p_i and F = {0 < p_i < u_i}; returns how many rows entered or left F."""
+    changed = 0
+    for i in range(m.size):
+        a = (h * alpha[i] + v[i] * (1.0 - m[i])) / (h + kappa)
+        free = 0.0 < a < upper[i]
+        p[i] = a if free else (0.0 if a <= 0.0 else upper[i])
+        if free != F[i]:
+            F[i] = free
+            changed += 1
+    return changed
+
+
+@njit(cache=True, fastmath=FAST)
+def line_search(m, dm, alpha, upper, v, h, kappa, slope, curve):
+    """The zero of s -> slope + s curve - sum_i p_i(m + s dm) dm_i, to a fifth of its value at 0.
+
+    The function is piecewise linear and increasing: Newton's method inside a bracket. 0 if s = 0 is no descent, inf if
+    there is no zero.
+    """
+    start, s, low, high = 0.0, 0.0, 0.0, np.inf
+    for trial in range(60):
+        derivative, second = slope + s * curve, curve
+        for i in range(m.size):
+            a = (h * alpha[i] + v[i] * (1.0 - m[i] - s * dm[i])) / (h + kappa)
+            if a >= upper[i]:
+                derivative -= upper[i] * dm[i]
+            elif a > 0.0:
+                derivative -= a * dm[i]
+                second += v[i] / (h + kappa) * dm[i] * dm[i]
+        if trial == 0:
+            if not derivative < 0.0:
+                return 0.0
+            start, s = -derivative, 1.0
+            continue
+        if abs(derivative) <= 0.2 * start:
+            return s
+        if derivative > 0.0:
+            high = s
+        else:
+            low = s
+        s -= derivative / second if second > 0.0 else 0.0
+        if high == np.inf:
+            s = min(s, 4.0 * low) if s > low else 4.0 * low
+            if s > 1e12:
+                return np.inf
+        elif not low < s < high:
+            s = 0.5 * (low + high)
+    return s
+
+
+@njit(cache=True, fastmath=FAST)
+def losses(m, alpha, upper, v, kappa):
+    """sum_i l_i(z_i), and sum_i l_i(z_i) - alpha_i z_i + c_i alpha_i^2 / 2 >= 0; z_i = 1 - m_i, c_i = kappa / v_i."""
+    loss, terms = 0.0, 0.0
+    for i in range(m.size):
+        z, c = 1.0 - m[i], kappa / v[i]
+        best = 0.0 if z <= 0.0 else min(z / c, upper[i]) if c > 0.0 else upper[i]
+        loss += best * z - 0.5 * c * best * best
+        terms += (best - alpha[i]) * (z - 0.5 * c * (best + alpha[i]))
+    return loss, terms

@@ -1,0 +1,120 @@
+"""A choice between two solvers of BoxDual, not a third algorithm: coordinate descent, or Newton (`newton_augmented`).
+
+Newton where its system is of moderate size, min(n, d) <= 3000, unless C is so small that most multipliers end at their
+bound: then coordinate descent puts them there in an epoch or two, when Newton would still be setting up. C is small
+when u_i ||x_i||^2 <= 1/2 for the average row: the first step from 0 goes beyond u_i. Coordinate descent is then
+watched: the decay of its own estimate of the gap predicts how many epochs it still needs, and once those would cost
+more than a Newton solve, Newton takes over from the point reached. Costs in nanoseconds come from counts alone, so that
+the choice is the same in every run:
+
+    epoch     4 nnz + 50 n, times the share of rows not at rest      rows in random order, written if they move;
+              and 100 n more for data beyond the cache               two misses a row
+    Newton    60 nnz + 50 (D^3 / 30 + 5e4),   D = min(n, d)          25 passes and 50 factorisations
+
+Where Newton costs as much as a hundred epochs (n < d, sparse rows), coordinate descent goes first whatever C. With a
+free bias it needs multiplier steps on top, and Newton goes first otherwise.
+Each iterate says which solver made it and why (`picked`, `why`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from harness.passes import squared_norms
+from harness.programs import BoxDual, Program
+from harness.rows import CSR
+from harness.solver import Iterate, Solver
+from solvers.coordinate_descent import CoordinateDescent, remaining
+from solvers.newton_augmented import NewtonAugmented
+
+LARGEST = 3000
+"""min(n, d) up to which Newton's dense system is formed."""
+CACHED = 2**21
+"""Non-zeros (12 bytes each) that a cache is expected to hold."""
+DEAR = "a Newton solve costs as much as a hundred epochs"
+SMALL_C = "u_i ||x_i||^2 <= 1/2 on average: most multipliers end at their bound"
+NEAR = 0.05
+"""Relative gap below which the point of coordinate descent is a better start for Newton than its own."""
+
+
+@dataclass(frozen=True)
+class Auto(Solver):
+    """seed: of the order of the coordinates and of Newton's first samples."""
+
+    seed: int = 0
+
+    accepts = (BoxDual,)
+
+    def warm_up(self, program: Program) -> None:
+        CoordinateDescent(self.seed).warm_up(program)
+        NewtonAugmented(self.seed).warm_up(program)
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        assert isinstance(program, BoxDual)
+        newton, start = NewtonAugmented(self.seed), None
+        against = newton.refuses(program) or beyond(program)
+        why = against or first_choice(program)
+        if against or why in (SMALL_C, DEAR):
+            watch = Watch(program)
+            for iterate in CoordinateDescent(self.seed).iterates(program):
+                yield labelled(iterate, "coordinate_descent", why)
+                verdict = "" if against else watch.slow(iterate)
+                if verdict:
+                    break
+            else:
+                return
+            why = verdict
+            if iterate.info["estimate"] < NEAR and iterate.x is not None and iterate.dual is not None:
+                start = iterate.dual.copy(), iterate.x.copy()
+        for iterate in newton.iterates(program, start):
+            yield labelled(iterate, "newton_augmented", why)
+
+
+def beyond(program: BoxDual) -> str:
+    size = min(program.n, program.d)
+    return f"min(n, d) = {size} is beyond a dense Newton system ({LARGEST})" if size > LARGEST else ""
+
+
+def first_choice(program: BoxDual) -> str:
+    """SMALL_C or DEAR, for which coordinate descent goes first, or why Newton does."""
+    cost = Watch(program)
+    epoch = cost.row * program.n
+    if cost.newton > 100.0 * epoch and min(program.n, program.d) > 200:  # below that, both take a moment
+        return DEAR
+    if program.equality:
+        return "free bias, and a Newton system of moderate size"
+    head = program.head(200)
+    q = np.empty(head.n)
+    squared_norms(head.rows, q)
+    reach = float((np.minimum(head.upper, 1e300) * q).mean())
+    if reach > 0.5:
+        return f"u_i ||x_i||^2 = {reach:.2g} on average, and a Newton system of moderate size"
+    return "four epochs cost more than Newton" if 4.0 * epoch > cost.newton else SMALL_C
+
+
+class Watch:
+    """Is coordinate descent dearer than Newton?"""
+
+    def __init__(self, program: BoxDual) -> None:
+        nnz = program.rows.data.size if isinstance(program.rows, CSR) else program.rows.X.size
+        self.row = 4.0 * nnz / program.n + (50.0 if nnz < CACHED else 150.0)
+        self.newton = 60.0 * nnz + 50.0 * (min(program.n, program.d) ** 3 / 30.0 + 5e4)
+        self.history: list[float] = []
+        self.spent, self.multipliers = 0.0, program.equality
+
+    def slow(self, iterate: Iterate) -> str:
+        """Why coordinate descent should give way, or nothing."""
+        self.history.append(iterate.info["estimate"])
+        epoch = self.row * iterate.info["active"]
+        self.spent += epoch
+        if len(self.history) < 3:
+            return ""
+        more = 0.0 if self.multipliers else remaining(self.history, 1.0)  # with these the estimate is not monotone
+        if more * epoch > self.newton:
+            return f"coordinate descent would need {min(more, 1e6):.0f} more epochs, dearer than Newton"
+        return "coordinate descent has cost as much as Newton would" if self.spent > self.newton else ""
+
+
+def labelled(iterate: Iterate, picked: str, why: str) -> Iterate:
+    return replace(iterate, info={**iterate.info, "picked": picked, "why": why})
