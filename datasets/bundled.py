@@ -4,6 +4,7 @@ import numpy as np
 from sklearn import datasets as bundled
 
 from datasets.check import Array
+from datasets.scaling import scaled
 
 
 def breast_cancer(scale: str = "standard") -> tuple[Array, Array]:
@@ -34,15 +35,3 @@ def pair(X: Array, target: Array, positive: int, negative: int, scale: str) -> t
         raise ValueError(f"dataset.positive={positive}, dataset.negative={negative}: need two different classes")
     rows = (target == positive) | (target == negative)
     return scaled(X[rows], scale), np.where(target[rows] == positive, 1.0, -1.0)
-
-
-def scaled(X: Array, scale: str) -> Array:
-    """standard: each column to mean 0 and variance 1, constant columns to 0; none: as it is."""
-    X = np.array(X, dtype=np.float64, order="C")
-    if scale == "none":
-        return X
-    if scale != "standard":
-        raise ValueError(f"dataset.scale={scale}: possible are standard, none")
-    spread = X.std(axis=0)
-    constant = spread <= 1e-12 * np.abs(X).max(axis=0)  # rounding may leave a constant column a tiny spread
-    return np.where(constant, 0.0, (X - X.mean(axis=0)) / np.where(constant, 1.0, spread))

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from datasets import cache
 from datasets.check import Array, Matrix, check, listed
 from datasets.libsvm import read_libsvm
+from datasets.scaling import scaled
 from datasets.tables import Column, read_csv, read_npz, read_parquet
 
 FORMATS = {
@@ -40,8 +41,9 @@ def file(
     header: bool | None = None,
     d: int | None = None,
     layout: str = "auto",
+    scale: str = "none",
 ) -> tuple[Matrix, Array]:
-    """(X, y) of the file at `path`, relative to the current directory.
+    """(X, y) of the file at `path`, relative to the current directory; `a9a` also finds `a9a.libsvm.xz`.
 
     format     libsvm, csv, npz or parquet; by default told by the ending.
     labels     csv and parquet: the label column, by name or by number from 0; by default the first.
@@ -50,8 +52,10 @@ def file(
     header     csv: whether the first line holds names; by default found out.
     d          the number of features, when the file may lack its last columns; more than d are refused.
     layout     dense, csr, or auto: whichever takes less memory.
+    scale      none, or standard: each column to mean 0 and variance 1, which leaves no zeros and so makes X dense.
     """
-    name, raw = str(path), _bytes(path)
+    path = _found(str(path), format)
+    name, raw = path, _bytes(path)
     kind, compression = _format(path, format)
     if labels is not None and kind not in ("csv", "parquet"):
         raise ValueError(f"{name}: dataset.labels={labels}: a label column can be chosen for csv and parquet only")
@@ -61,24 +65,36 @@ def file(
         raise ValueError(f"{name}: dataset.d={d}: need a whole number of at least 1")
     if layout not in ("auto", "dense", "csr"):
         raise ValueError(f"{name}: dataset.layout={layout}: possible are auto, dense, csr")
+    if scale not in ("none", "standard") or (scale, layout) == ("standard", "csr"):
+        raise ValueError(f"{name}: dataset.scale={scale}: possible are none, and standard where layout is not csr")
+    layout = "dense" if scale == "standard" else layout
     wanted = None if positive is None else _listed_labels(positive)
     options = json.dumps([PARSER, kind, compression, labels, wanted, header, d, layout])
     key = hashlib.sha256(options.encode() + hashlib.sha256(raw).digest()).hexdigest()
     known = cache.load(key)
-    if known is not None:
-        return known
-    text = _decompressed(raw, compression, name)
-    X, given = _read(text, kind, name, labels, header, d)
-    X, y = check(_widened(X, d, name), _signs(given, wanted, name), name)
-    X = _laid_out(X, layout)
-    if kind in ("libsvm", "csv") and len(text) >= LARGE:
-        cache.save(key, X, y)
-    return X, y
+    if known is None:
+        text = _decompressed(raw, compression, name)
+        X, given = _read(text, kind, name, labels, header, d)
+        X, y = check(_widened(X, d, name), _signs(given, wanted, name), name)
+        X = _laid_out(X, layout)
+        if kind in ("libsvm", "csv") and len(text) >= LARGE:
+            cache.save(key, X, y)
+    else:
+        X, y = known
+    return (scaled(X, scale) if isinstance(X, np.ndarray) and scale != "none" else X), y
+
+
+def _found(path: str, format: str | None) -> str:
+    """`path`, or the first file of that name with an ending of its own that is known."""
+    kinds = ["", *(ending for ending, kind in FORMATS.items() if format in (None, kind))]
+    names = (path + kind + compression for kind in kinds for compression in ("", *COMPRESSIONS))
+    return next((name for name in names if Path(name).is_file()), path)
 
 
 def _bytes(path: str) -> bytes:
     if not Path(path).is_file():
-        raise ValueError(f"dataset.path={path}: no such file; possible endings are {ENDINGS}")
+        where = "data=DIR says where the files of named data sets are"
+        raise ValueError(f"dataset.path={path}: no such file; possible endings are {ENDINGS}; {where}")
     try:
         return Path(path).read_bytes()
     except OSError as error:

@@ -184,6 +184,42 @@ def validate(arguments: Sequence[str]) -> int:
     return 0 if card.ok else 1
 
 
+def reference(arguments: Sequence[str]) -> int:
+    from datasets import cache
+    from harness.compose import Composer, cells_of
+    from harness.library import STORED, Entry, Library, entries
+    from harness.optima import check_all, make_all
+
+    flags, words = split_flags(arguments, {"--check": False})
+    overrides = [word for word in words if "=" in word]
+    names = [word for word in words if "=" not in word]
+    composer, library = Composer("run"), Library()
+    config = composer.config([word for word in overrides if word.startswith("data=")])
+    asked = [word for word in overrides if not word.startswith("data=")]
+    if asked:  # problems of the user's own, into the user's cache
+        cells = [cell for one in composer.cells(overrides) for cell in cells_of(one)]
+        chosen = [Entry(f"{c.dataset_name}-{c.problem['C']}-{c.problem['bias']}", c.dataset, c.problem) for c in cells]
+        folder = cache.folder() / "reference"
+    else:
+        folder_of_files = Path(str(config["data"]))
+        chosen = list(entries(folder_of_files if folder_of_files.is_dir() else None))
+        folder = STORED
+    known = {entry.name for entry in chosen}
+    for name in names:
+        if name not in known:
+            raise InputError(f"reference {name}: possible are {', '.join(sorted(known))}")
+    chosen = [entry for entry in chosen if not names or entry.name in names]
+    proofs = (
+        check_all(chosen, library) if "--check" in flags else make_all(chosen, config["reference"], folder, library)
+    )
+    failed = count = 0
+    for proof in proofs:
+        print(proof, flush=True)
+        count, failed = count + 1, failed + (proof.reference is None)
+    print(f"{count - failed} of {count} proven" if count else "every reference asked for is there already")
+    return int(failed > 0)
+
+
 def list_(arguments: Sequence[str]) -> int:
     from harness.compose import CONF
     from harness.listing import listing
@@ -212,6 +248,7 @@ VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "report": report,
     "validate": validate,
     "reproduce": reproduce,
+    "reference": reference,
     "list": list_,
     "doctor": doctor,
 }

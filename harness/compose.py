@@ -195,7 +195,7 @@ def cells_of(config: dict[str, Any]) -> list[Cell]:
     """The cells of one configuration: one per repeat."""
     choices = config["choices"]
     name = choices["dataset"]
-    if "path" in config["dataset"]:
+    if name == "file":
         name = Path(str(config["dataset"]["path"])).name.split(".")[0]
     return [
         Cell(

@@ -50,8 +50,8 @@ def _about(group: str, config: dict[str, Any], text: str) -> str:
     if group == "method":
         choices = {key: value for entry in config["defaults"] for key, value in entry.items()}
         return f"{choices['override /formulation']} with {choices['override /solver']}"
-    if group == "experiment":
-        comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("#") and "@package" not in line]
+    comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("#") and "@package" not in line]
+    if group == "experiment" or (group == "dataset" and comments):
         return comments[0] if comments else ""
     thing = target(config)
     first = _first_sentence(thing, of_module=group != "dataset")

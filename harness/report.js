@@ -200,6 +200,41 @@ for (const section of $$("[data-family]")) {
   if (select) { select.addEventListener("change", pairs); pairs(); }
 }
 
+// -- time to accuracy -----------------------------------------------------------------------------------------------
+const clock = (x) => (x >= 1 ? `${show(x)} s` : x >= 1e-3 ? `${show(1e3 * x)} ms` : `${show(1e6 * x)} µs`);
+for (const section of $$("[data-frontier]")) {
+  const race = DATA.frontiers[section.dataset.frontier], select = $$("select", section)[0];
+  const state = { a: Math.max(DATA.accuracies.indexOf("1.0e-6"), 0), unit: "seconds" };
+  const cell = (v, text, kind = "n") => make("td", { class: kind, "data-v": v ?? "" }, text);
+  const times = (label) => race.seconds[state.a].map((row) => row[race.methods.indexOf(label)]);
+  const redraw = () => {
+    $$(".pairs", section)[0].replaceChildren(...race.pairs.filter((p) => p.accuracy === state.a && p.b === select.value).map((p) => {
+      const row = make("tr"), multiple = (x) => cell(x, x === null ? "" : `${show(x)} ×`);
+      const ran = times(p.a).filter((t) => t !== null), arrived = ran.filter((t) => t >= 0).length;
+      row.append(make("td", {}, p.a), cell(arrived, `${arrived} / ${ran.length}`), multiple(p.ratio));
+      row.append(cell(p.low, p.low === null ? "" : `${show(p.low)} – ${show(p.high)}`), ...[p.both, p.only_a, p.only_b].map((v) => cell(v, v)));
+      row.append(cell(p.contested ? p.first / p.contested : null, `${p.first} / ${p.contested}`), cell(p.close, p.close || ""), multiple(p.least), make("td", { class: "soft" }, p.where));
+      return row;
+    }));
+    $$(".times", section)[0].replaceChildren(...race.problems.map((title, p) => {
+      const row = make("tr"), line = race[state.unit][state.a][p], best = Math.min(...line.filter((t) => t !== null && t >= 0));
+      row.append(make("td", { class: "first" }, title), ...line.map((t) => {
+        const text = t === null ? "" : t < 0 ? "never" : state.unit === "seconds" ? clock(t) : show(t);
+        const td = cell(t !== null && t < 0 ? "1e400" : t, "", t !== null && t < 0 ? "n soft" : "n");
+        td.append(make(t === best ? "b" : "span", {}, text));
+        return td;
+      }));
+      return row;
+    }));
+    const floor = race.floors[state.a];
+    $$(".floor", section)[0].textContent = floor === null ? "No cell ran twice: the noise is unknown, small ratios mean little." : `Noise floor: two runs of one cell differ by less than ${show(floor)} × in 19 of 20 cases.`;
+  };
+  choice($$(".choice.accuracy", section)[0], Object.fromEntries(DATA.accuracies.map((a, k) => [`a${k}`, a.replace("1.0e", "1e")])), `a${state.a}`, (v) => { state.a = Number(v.slice(1)); redraw(); });
+  choice($$(".choice.unit", section)[0], { seconds: "time", passes: "passes" }, state.unit, (v) => { state.unit = v; redraw(); });
+  select.addEventListener("change", redraw);
+  redraw();
+}
+
 for (const section of $$("[data-special]")) {
   const charts = DATA.special[section.dataset.special], hidden = new Set(), hosts = $$(".chart", section);
   const redraw = () => hosts.forEach((host, k) => {

@@ -18,7 +18,7 @@ from typing import Any
 import jinja2
 import pandas as pd
 
-from harness import figures, statistics, tables
+from harness import figures, frontier, statistics, tables
 from harness.comparison import (
     Comparison,
     Family,
@@ -52,11 +52,14 @@ FIRST = [
 def write(
     records: Sequence[Record], folder: Path, title: str, command: str, references: References | None = None
 ) -> Path:
-    """table.*, figures/* and report.html in `folder`; the path of the page."""
+    """table.*, frontier.*, figures/* and report.html in `folder`; the path of the page."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     frame = tables.table(records, references)
     tables.write(frame, folder)
+    found = frontier.frontiers(Comparison.of(records, references))
+    tables.write_atomically(folder / "frontier.csv", tables.csv(frontier.frame(found)).encode())
+    tables.write_atomically(folder / "frontier.md", frontier.markdown(found).encode())
     figures.write(records, frame, folder, references)
     path = folder / "report.html"
     tables.write_atomically(path, page(records, frame, title, command, references).encode())
@@ -68,6 +71,7 @@ def page(
 ) -> str:
     """The page as text; the same records give the same text."""
     comparison = Comparison.of(records, references)
+    races = frontier.frontiers(comparison)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
@@ -90,7 +94,7 @@ def page(
         style=(HERE / "report.css").read_text(),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=inline_json(_data(comparison)),
+        data=inline_json(_data(comparison, races)),
         comparison=comparison,
         style_of={label: k for k, label in enumerate(comparison.methods)},
         counts={status: k for status in figures.STATUS if (k := Counter(r.status for r in comparison.records)[status])},
@@ -101,6 +105,8 @@ def page(
         floor=statistics.noise_floor(comparison.tasks),
         shift=statistics.SHIFT,
         families=[_family(family, comparison.separators) for family in comparison.families if family.methods],
+        races=races,
+        accuracies=frontier.ACCURACIES,
         tasks=[_task(task) for task in comparison.tasks],
         special=panels(comparison),
         matrix=_matrix(comparison),
@@ -268,7 +274,7 @@ def _provenance(comparison: Comparison) -> dict[str, Any]:
 # -- what the script draws -----------------------------------------------------------------------------------------
 
 
-def _data(comparison: Comparison) -> dict[str, Any]:
+def _data(comparison: Comparison, races: Sequence[frontier.Frontier]) -> dict[str, Any]:
     floor = statistics.noise_floor(comparison.tasks)
     return {
         "methods": comparison.methods,
@@ -277,6 +283,8 @@ def _data(comparison: Comparison) -> dict[str, Any]:
         "y": Y_AXES,
         "tasks": [[_curve(c) for c in curves(task)] for task in comparison.tasks],
         "families": [_profiles(family, floor) for family in comparison.families if family.methods],
+        "frontiers": [frontier.plain(f) for f in races],
+        "accuracies": [tables.short(a) for a in frontier.ACCURACIES],
         "special": {name: [_panel(p) for p in charts] for name, charts in panels(comparison).items()},
     }
 

@@ -42,7 +42,8 @@ def cell_again(record: Record, local: Callable[[str, str], Config | None], files
     parts = {}
     for group, name in (("formulation", record.formulation), ("solver", record.solver), ("dataset", record.dataset)):
         if group == "dataset" and name in files:
-            parts[group] = {**(local("dataset", "file") or {}), "path": files[name]}
+            named = local("dataset", name) or {}  # how its file is read; a name that stands for no file says nothing
+            parts[group] = {**(named if "path" in named else local("dataset", "file") or {}), "path": files[name]}
             continue
         if group == "dataset" and "path" in _dict(said.get(group)):
             return f"the data file is not part of the results: give it as {name}=FILE"

@@ -56,6 +56,9 @@ class Solver(ABC):
     deterministic: ClassVar[bool] = True
     """Same program, same fields: same bits."""
 
+    accuracy: ClassVar[float] = 1e-6
+    """The relative gap that `marginbench validate` holds it to, on every program it accepts."""
+
     def refuses(self, program: Program) -> str | None:
         """Why this program cannot be solved although its type is accepted; None when it can."""
         return None

@@ -24,9 +24,13 @@ RESAMPLES = 1000
 
 
 def time_of(runs: list[Record]) -> float:
-    """The median time; a failed run is infinity. Of an even number the upper median, so that half is not enough."""
-    times = sorted(_cost(r) for r in runs)
-    return times[len(times) // 2] if times else math.inf
+    """The median time; a failed run is infinity."""
+    return median([_cost(r) for r in runs])
+
+
+def median(costs: Sequence[float]) -> float:
+    """Of an even number the upper one, so that half of the runs is not enough; of none infinity."""
+    return sorted(costs)[len(costs) // 2] if costs else math.inf
 
 
 def _cost(r: Record) -> float:
@@ -111,18 +115,30 @@ class Ratio:
         return "faster" if self.ratio < 1.0 else "slower"
 
 
+Draws = list[list[np.ndarray | None]]
+"""draws[p][s]: ln of the median time of s on p in bootstrap samples of its runs; None where these are too few."""
+
+
 def ratios(family: Family) -> list[Ratio]:
     """Of every ordered pair of methods."""
-    labels, t = family.methods, times(family)
-    draws = [[_resampled(task, label) for label in labels] for task in family.tasks]
+    draws: Draws = [
+        [resampled([_cost(r) for r in task.runs.get(label, [])], f"{task.key}|{label}") for label in family.methods]
+        for task in family.tasks
+    ]
+    return compared(family.methods, times(family), draws)
+
+
+def compared(labels: Sequence[str], t: np.ndarray, draws: Draws) -> list[Ratio]:
+    """Of every ordered pair of columns of t[p, s]; a problem on which one of the two is NaN was not asked of it."""
     found = []
     for i, j in combinations(range(len(labels)), 2):
-        solved = np.isfinite(t[:, [i, j]])
+        asked = ~np.isnan(t[:, [i, j]]).any(axis=1)
+        solved = np.isfinite(t[:, [i, j]]) & asked[:, None]
         both = [p for p in range(len(t)) if solved[p].all()]
         only = int((solved[:, 0] & ~solved[:, 1]).sum()), int((solved[:, 1] & ~solved[:, 0]).sum())
         centre = low = high = None
         if both:
-            centre = float(np.exp(np.mean([_log_ratio(t[p, i], t[p, j]) for p in both])))
+            centre = float(np.exp(np.mean([log_ratio(t[p, i], t[p, j]) for p in both])))
             sampled = [(draws[p][i], draws[p][j]) for p in both]
             logs = [a - b for a, b in sampled if a is not None and b is not None]
             if len(logs) == len(both):
@@ -132,18 +148,19 @@ def ratios(family: Family) -> list[Ratio]:
     return found
 
 
-def _log_ratio(a: float, b: float) -> float:
+def log_ratio(a: float, b: float) -> float:
     return math.log(max(a, 1e-9) / max(b, 1e-9))
 
 
-def _resampled(task: Task, label: str) -> np.ndarray | None:
-    """ln of the median time in bootstrap samples of the runs; None without at least three that succeeded."""
-    costs = [_cost(r) for r in task.runs.get(label, [])]
+def resampled(costs: Sequence[float], stream: str) -> np.ndarray | None:
+    """ln of the median in bootstrap samples of the finite costs; None with fewer than three of them.
+
+    `stream` names the random numbers: its own for each method and problem, so that no other method changes them.
+    """
     finite = np.array([max(cost, 1e-9) for cost in costs if math.isfinite(cost)])
     if finite.size < 3:
         return None
-    stream = f"{task.key}|{label}".encode()  # its own: no other method changes it
-    rng = np.random.default_rng(list(stream))
+    rng = np.random.default_rng(list(stream.encode()))
     return np.log(np.median(rng.choice(finite, size=(RESAMPLES, finite.size)), axis=1))
 
 
@@ -155,7 +172,7 @@ def noise_floor(tasks: Sequence[Task]) -> float | None:
             if _same(task.runs[a][0], task.runs[b][0]):
                 pair = time_of(task.runs[a]), time_of(task.runs[b])
                 if all(math.isfinite(x) for x in pair):
-                    worst.append(math.exp(abs(_log_ratio(*pair))))
+                    worst.append(math.exp(abs(log_ratio(*pair))))
     return max(worst, default=None)
 
 

@@ -146,8 +146,12 @@ def _variants(frame: pd.DataFrame) -> list[str]:
 def markdown(frame: pd.DataFrame) -> str:
     """A pipe table. Nothing in a field can end the field, start a tag or open a link."""
     lines = [[*HEADERS, "message"], ["---"] * 6 + ["---:"] * 5 + ["---"], *_page_rows(frame)]
-    escaped = [[re.sub(r"([\\`*\[\]<>|&])", r"\\\1", plain(cell)) for cell in line] for line in lines]
-    return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
+    return "".join(map(markdown_line, lines))
+
+
+def markdown_line(cells: Sequence[str]) -> str:
+    escaped = [re.sub(r"([\\`*\[\]<>|&])", r"\\\1", plain(cell)) for cell in cells]
+    return f"| {' | '.join(escaped)} |\n"
 
 
 LATEX = {

@@ -29,6 +29,7 @@ class HighsQp(Solver):
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"highspy": "qp"}
     restarts = True
+    accuracy = 1e-2
 
     def warm_up(self, program: Program) -> None:
         next(self.iterates(smallest_qp()))

@@ -29,6 +29,7 @@ class Libsvm(Solver):
     accepts = (BoxDual,)
     requires: ClassVar = {"sklearn": ""}
     restarts = True
+    accuracy = 1e-3
 
     def refuses(self, program: Program) -> str | None:
         assert isinstance(program, BoxDual)

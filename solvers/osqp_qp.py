@@ -27,6 +27,7 @@ class OsqpQp(Solver):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"osqp": ""}
+    accuracy = 1e-3
 
     def warm_up(self, program: Program) -> None:
         next(self.iterates(smallest_qp()))

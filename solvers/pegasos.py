@@ -68,6 +68,7 @@ def epoch(rows, y, pull, samples, t, radius, power, v, u):
 @dataclass(frozen=True)
 class Pegasos(Solver):
     accepts = (RegularisedRisk,)
+    accuracy = 1e-2
 
     batch: int = 1
     project: bool = False

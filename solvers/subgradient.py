@@ -48,6 +48,7 @@ def best_bias(y: Array, f: Array, weight: Array) -> tuple[float, Array]:
 @dataclass(frozen=True)
 class Subgradient(Solver):
     accepts = (RegularisedRisk,)
+    accuracy = 1e-2
 
     average: bool = True
 

@@ -1,0 +1,270 @@
+"""What every solver promises, whatever it solves: each contract is a function of a `Lab` and a line of the scorecard.
+
+It returns a sentence when the contract holds, raises `Broken` when not and `Idle` where it means nothing. Symmetries:
+a transformed problem has an optimum that follows from the original's. A solver that is right answers the transformed
+one, and its answer, taken back, is as good for the original as was promised.
+"""
+
+import gc
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import scipy.sparse as sp
+
+from harness.lab import Broken, Idle, Lab, Refused, started
+from harness.probes import TASKS, arrays, children, fingerprint, first_line, global_random_state, same
+from harness.problem import InputError, Matrix, Point
+from harness.programs import BoxDual, RegularisedRisk
+
+LOST = 10.0
+"""How many times the smallest error on the way the error at the end may be."""
+
+PROMPT = 1.0
+"""Seconds within which a solver that is told to stop has stopped."""
+
+Contract = Callable[[Lab], str]
+
+
+# -- randomness and state -----------------------------------------------------------------------------------------
+
+
+def deterministic(lab: Lab) -> str:
+    """The same bits under a seed, whatever the global random state is."""
+    if not lab.solver().deterministic:
+        raise Idle("it does not promise the same bits")
+    found = []
+    for state in (1, 2):
+        with global_random_state(state):
+            found.append(lab.steps(lab.solver(), lab.program(lab.problem())))
+    if not same(*found):
+        raise Broken("two runs with the same seed differ: its random numbers come from elsewhere")
+    return "the same bits twice"
+
+
+def seed(lab: Lab) -> str:
+    if not hasattr(lab.solver(), "seed"):
+        raise Idle("it has no seed")
+    found = [lab.steps(lab.solver(seed=value), lab.program(lab.problem())) for value in (1, 2)]
+    if same(*found):
+        raise Idle("the seed changes nothing in this setting")
+    return "another seed, other iterates"
+
+
+def random_state(lab: Lab) -> str:
+    with global_random_state(1):
+        before = fingerprint()
+        lab.steps(lab.solver(), lab.program(lab.problem()))
+        if fingerprint() != before:
+            raise Broken("it draws from or sets the global random state, which other code shares")
+    return "the global random state is as it was"
+
+
+def data_untouched(lab: Lab) -> str:
+    for X in layouts(lab):
+        program = lab.program(lab.problem(X, lab.data()[1]))
+        before = {name: array.tobytes() for name, array in arrays(program)}
+        lab.steps(lab.solver(), program)
+        for name, array in arrays(program):
+            if array.tobytes() != before[name]:
+                raise Broken(f"{name} of the program is not what it was")
+    return "every array of the program is what it was"
+
+
+def no_stale_state(lab: Lab) -> str:
+    """One object on problems B, A and B again: A is solved, and B takes the same steps as at first."""
+    A, B, one = lab.problem(), lab.problem(*lab.data(1)), lab.solver()
+    first = lab.steps(one, lab.program(B))
+    lab.errors(B, one)
+    error = lab.answer(A, solver=one)
+    lab.errors(A, one)
+    if one.deterministic and not same(first, lab.steps(one, lab.program(B))):
+        raise Broken("a problem is solved differently after another one")
+    return lab.kept(error)
+
+
+# -- symmetries ---------------------------------------------------------------------------------------------------
+
+
+def row_permutation(lab: Lab) -> str:
+    X, y = lab.data()
+    order = np.random.default_rng(1).permutation(y.size)
+    return lab.kept(lab.answer(lab.problem(X[order], y[order])))
+
+
+def label_swap(lab: Lab) -> str:
+    X, y = lab.data()
+    return lab.kept(lab.answer(lab.problem(X, -y), back=lambda p: Point(-p.w, -p.b)))
+
+
+def feature_permutation(lab: Lab) -> str:
+    X, y = lab.data()
+    order = np.random.default_rng(2).permutation(X.shape[1])
+    return lab.kept(lab.answer(lab.problem(X[:, order], y), back=lambda p: Point(p.w[np.argsort(order)], p.b)))
+
+
+def row_duplication(lab: Lab) -> str:
+    """Every row twice at half the price."""
+    X, y = lab.data()
+    C = lab.setting.problem["C"] / 2.0
+    return lab.kept(lab.answer(lab.problem(np.vstack([X, X]), np.append(y, y), C=C)))
+
+
+def scaling(lab: Lab) -> str:
+    """x -> t x, s -> t s, C -> C / t^2 gives w -> w / t, the same b and P -> P / t^2."""
+    X, y = lab.data()
+    t = 0.5
+    problem = lab.problem(t * X, y, C=lab.setting.problem["C"] / t**2, s=t)
+    return lab.kept(lab.answer(problem, back=lambda p: Point(t * p.w, p.b)))
+
+
+# -- layouts of the data ------------------------------------------------------------------------------------------
+
+
+def layouts(lab: Lab) -> tuple[Matrix, Matrix]:
+    X, _ = lab.data()
+    return X, sp.csr_array(X)
+
+
+def dense_and_sparse(lab: Lab) -> str:
+    """The same answer for an array and for a CSR matrix."""
+    y = lab.data()[1]
+    return lab.kept(max(lab.answer(lab.problem(X, y)) for X in layouts(lab)))
+
+
+def float32(lab: Lab) -> str:
+    return given_directly(lab, lambda X: X.astype(np.float32))
+
+
+def fortran_order(lab: Lab) -> str:
+    return given_directly(lab, lambda X: X if sp.issparse(X) else np.asfortranarray(X))
+
+
+def non_contiguous(lab: Lab) -> str:
+    return given_directly(lab, lambda X: X if sp.issparse(X) else np.repeat(X, 2, axis=1)[:, ::2])
+
+
+def given_directly(lab: Lab, change: Callable[[Matrix], Matrix]) -> str:
+    """Data of a layout that the harness itself never gives, but that a notebook may."""
+    worst, refused = 0.0, ""
+    for X in layouts(lab):
+        problem = lab.problem(X, lab.data()[1])
+        program = lab.program(problem)
+        if not isinstance(program, BoxDual | RegularisedRisk):
+            raise Idle("the program has matrices of its own; formulations write them in one layout")
+        try:
+            worst = max(worst, lab.answer(problem, replace(program, X=change(program.X))))
+        except (InputError, TypeError, ValueError) as error:  # a refusal in words
+            refused = str(error)
+        except Refused as error:
+            refused = str(error)
+    if refused and worst == 0.0:
+        return f"refused: {refused.splitlines()[0][:120]}"
+    return lab.kept(worst)
+
+
+# -- what it accepts, and how it ends -----------------------------------------------------------------------------
+
+
+def degenerate_data(lab: Lab) -> str:
+    """Accepted programs of the smallest and emptiest kind do not break it."""
+    X, y = lab.data()
+    empty_row, empty_column = X.copy(), X.copy()
+    empty_row[0], empty_column[:, 0] = 0.0, 0.0
+    cases = {
+        "two rows": (X[:2], y[:2]),
+        "one feature": (X[:, :1], y),
+        "a row of zeros": (empty_row, y),
+        "a column of zeros": (empty_column, y),
+        "more features than rows": (X[:4], y[:4]),
+        "one class": (X[y > 0], y[y > 0]),
+    }
+    refused = []
+    for name, (X, y) in cases.items():
+        try:
+            with started(solver := lab.solver(), program := lab.program(lab.problem(X, y))) as iterates:
+                found = [np.asarray(it.x) for it in islice(iterates, 3) if it.x is not None]
+        except Refused:
+            refused.append(name)
+            continue
+        except Exception as error:
+            raise Broken(f"{name}: {first_line(error)}") from None
+        if not all(np.isfinite(x).all() for x in found):
+            raise Broken(f"{name}: {type(solver).__name__} gives NaN or infinity for a {type(program).__name__}")
+    return f"refused: {', '.join(refused)}" if refused else "broke on none of " + ", ".join(cases)
+
+
+def ends_with_its_best(lab: Lab) -> str:
+    """The point it ends with is about as good as the best it was seen to have; of restarts, the best one counts."""
+    if lab.solver().restarts:
+        raise Idle("its iterates are restarts, of which the best one counts")
+    errors = lab.errors(lab.problem(), lab.solver())
+    best, end = min(errors, default=np.inf), errors[-1] if errors else np.inf
+    if end > max(lab.subject.accuracy, LOST * best):
+        raise Broken(f"ends with a relative error of {end:.0e} after one of {best:.0e}")
+    return f"ends with a relative error of {end:.0e}; the smallest on the way was {best:.0e}"
+
+
+def stops_when_asked(lab: Lab) -> str:
+    with started(lab.solver(), lab.program(lab.problem())) as iterates:
+        next(iter(iterates), None)
+        start = time.monotonic()
+        getattr(iterates, "close", lambda: None)()
+        took = time.monotonic() - start
+        if hasattr(iterates, "close") and next(iter(iterates), None) is not None:
+            raise Broken("goes on after it was closed")
+    if took > PROMPT:
+        raise Broken(f"took {took:.1f} s to stop")
+    return "stopped at once"
+
+
+def no_threads_left(lab: Lab) -> str:
+    counts = []
+    for _ in range(3):
+        lab.steps(lab.solver(), lab.program(lab.problem()))
+        gc.collect()
+        counts.append((threading.active_count(), len(os.listdir(TASKS)) if TASKS.exists() else 0))
+    python, system = zip(*counts, strict=True)
+    if python[-1] > python[0]:
+        raise Broken(f"{python[-1] - python[0]} threads of Python more after two further runs")
+    if system[-1] > system[0]:
+        raise Broken(f"{system[-1] - system[0]} threads more after two further runs")
+    return "no thread more than before"
+
+
+def no_children_left(lab: Lab) -> str:
+    if not TASKS.exists():
+        raise Idle("this system does not list the children of a process")
+    before = children()
+    lab.steps(lab.solver(), lab.program(lab.problem()))
+    gc.collect()
+    if left := children() - before:
+        raise Broken(f"leaves {len(left)} processes behind")
+    return "no process left behind"
+
+
+CONTRACTS: dict[str, Contract] = {
+    "deterministic under a seed": deterministic,
+    "seed is used": seed,
+    "global random state untouched": random_state,
+    "data untouched": data_untouched,
+    "no stale state": no_stale_state,
+    "row permutation": row_permutation,
+    "label swap": label_swap,
+    "feature permutation": feature_permutation,
+    "row duplication, half C": row_duplication,
+    "scaling of data with C": scaling,
+    "dense and CSR the same": dense_and_sparse,
+    "float32": float32,
+    "Fortran order": fortran_order,
+    "non-contiguous": non_contiguous,
+    "degenerate data": degenerate_data,
+    "ends with its best point": ends_with_its_best,
+    "stops when asked": stops_when_asked,
+    "no threads left": no_threads_left,
+    "no processes left": no_children_left,
+}

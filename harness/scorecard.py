@@ -1,0 +1,158 @@
+"""The scorecard of a solver: what `marginbench validate` found, as text, JSON and a Markdown table."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+from tabulate import tabulate
+
+from harness.plain import plain
+
+ACCURACIES = (1e-2, 1e-4, 1e-6, 1e-8)
+SKIPPED = ("skipped", "not_installed")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One reference problem.
+
+    error: what is held to the promised accuracy at the end: the certified gap; for a formulation with another
+    optimum the residual of its own program; for a separation 0 or none. best: the smallest one on the way.
+    passes: accuracy -> time in passes until the error was that small, None where it never was.
+    kept: whether the promise was kept; None where nothing was promised, or the budget ended a run that was on its way
+    (late).
+    """
+
+    problem: str
+    formulation: str = ""
+    status: str = ""
+    message: str = ""
+    claim: str = ""
+    wrong_claim: bool = False
+    error: float | None = None
+    best: float | None = None
+    worst_kkt: float | None = None
+    passes: dict[str, float | None] = field(default_factory=dict)
+    kept: bool | None = None
+    late: bool = False
+    suspicion: str = ""
+
+    @property
+    def why(self) -> str:
+        """What went wrong, in a sentence; nothing where all went well."""
+        if self.kept is not False and not self.late:
+            return ""
+        return "; ".join(part for part in (f"{self.status}: {self.message}".rstrip(": "), self.suspicion) if part)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One contract."""
+
+    contract: str
+    result: Literal["pass", "fail", "not applicable"]
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    solver: str
+    accuracy: float
+    """The relative error that it is held to."""
+    rows: Sequence[Row]
+    lines: Sequence[Line]
+
+    @property
+    def ran(self) -> list[Row]:
+        return [row for row in self.rows if row.status not in SKIPPED]
+
+    @property
+    def broken(self) -> list[Row]:
+        return [row for row in self.rows if row.kept is False]
+
+    @property
+    def failed(self) -> list[Line]:
+        return [line for line in self.lines if line.result == "fail"]
+
+    @property
+    def ok(self) -> bool:
+        """Everything it promises holds, and it was possible to find out."""
+        return any(row.kept for row in self.rows) and not self.broken and not self.failed
+
+    def verdict(self) -> str:
+        promised = [row for row in self.rows if row.kept is not None]
+        if not self.ran:
+            reason = self.rows[0].message if self.rows else "there are no problems"
+            return f"FAIL: {self.solver} ran on no reference problem ({reason})"
+        held = [line for line in self.lines if line.result != "not applicable"]
+        problems = f"{len(promised) - len(self.broken)} of {len(promised)} problems to {self.accuracy:.0e}"
+        contracts = f"{len(held) - len(self.failed)} of {len(held)} contracts"
+        late = sum(row.late for row in self.rows)
+        more = f"; on {late} more the budget ended it on its way" if late else ""
+        return f"{'pass' if self.ok else 'FAIL'}: {self.solver} keeps {problems} and {contracts}{more}"
+
+    # -- as text -------------------------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        head = f"{self.solver}, held to a relative error of {self.accuracy:.0e}"
+        names = [_name(a) for a in ACCURACIES]
+        table = [
+            (
+                row.problem,
+                row.formulation,
+                *(_passes(row.passes.get(name)) for name in names),
+                _short(row.error),
+                _short(row.worst_kkt),
+                row.claim or "-",
+                "late" if row.late else {True: "kept", False: "BROKEN", None: "-"}[row.kept],
+                row.why,
+            )
+            for row in self.ran
+        ]
+        headers = ("problem", "formulation", *names, "error", "worst KKT", "claim", "promise", "")
+        parts = [head]
+        if table:
+            parts.append("passes until the relative error was that small\n" + tabulate(table, headers, "plain"))
+        parts += [part for part in (self._skips(), self._contracts()) if part]
+        return "\n\n".join([*parts, self.verdict()])
+
+    def _skips(self) -> str:
+        reasons = Counter(f"{row.status}: {row.message}" for row in self.rows if row.status in SKIPPED)
+        return "\n".join(f"{count:3d} problems {reason}" for reason, count in reasons.most_common())
+
+    def _contracts(self) -> str:
+        lines = [({"fail": "FAIL"}.get(line.result, line.result), line.contract, line.sentence) for line in self.lines]
+        return tabulate(lines, tablefmt="plain")
+
+    def json(self) -> str:
+        return json.dumps(plain({**asdict(self), "ok": self.ok, "verdict": self.verdict()}), indent=1) + "\n"
+
+    def markdown(self) -> str:
+        """A badge table for the solver's own page."""
+        title = f"**{self.solver}**, validated by marginbench: {'pass' if self.ok else 'FAIL'}"
+        promised = [row for row in self.rows if row.kept is not None]
+        counted = [row for row in self.ran if row.passes]
+        head = ["problems", *(_name(a) for a in ACCURACIES), f"promise ({self.accuracy:.0e})"]
+        reached = [sum(row.passes.get(_name(a)) is not None for row in counted) for a in ACCURACIES]
+        counts = [f"{k}/{len(counted)}" for k in reached]
+        row = [len(self.ran), *counts, f"{len(promised) - len(self.broken)}/{len(promised)}"]
+        contracts = [(line.contract, line.result, line.sentence.replace("|", "/")) for line in self.lines]
+        tables = [
+            tabulate([row], head, "github", disable_numparse=True),
+            tabulate(contracts, ("contract", "result", ""), "github"),
+        ]
+        return "\n\n".join([title, *tables]) + "\n"
+
+
+def _name(accuracy: float) -> str:
+    return f"{accuracy:.0e}"
+
+
+def _passes(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0e}"

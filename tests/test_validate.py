@@ -1,0 +1,267 @@
+"""`marginbench validate` passes a solver that is right and names the mistake of each that is not."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from wrong_solvers import StaleState
+
+from harness.apart import check, check_apart
+from harness.cell import run_cell
+from harness.choice import solver_of
+from harness.cli import main
+from harness.confine import Order
+from harness.isolate import Isolation
+from harness.lab import Setting, Subject
+from harness.library import Entry, Library, entries
+from harness.listing import configs, target
+from harness.outcome import blank
+from harness.problem import InputError
+from harness.scorecard import Line, Row, Scorecard
+from harness.solver import Solver
+from harness.spill import open_data
+from harness.validate import Examination, anytime, falling, honest_accepts, honest_claims
+
+CONF = Path(__file__).resolve().parents[1] / "conf"
+FORMULATIONS = {name: config for name, config, _ in configs("formulation", [CONF])}
+CLARABEL = {"_target_": "solvers.clarabel_qp.ClarabelQp"}
+REFERENCE = {
+    "soft": {"formulation": FORMULATIONS["primal_qp"], "solver": CLARABEL},
+    "hard": {"formulation": FORMULATIONS["hard_primal_qp"], "solver": CLARABEL},
+    "budget": {"seconds": 5.0, "gap": 1e-10},
+}
+DENSE = {"_target_": "datasets.generators.overlapping", "n": 40, "d": 4, "distance": 1.5, "seed": 1}
+SPARSE = {"_target_": "datasets.generators.text", "n": 30, "d": 40, "length": 8, "topic": 0.4, "seed": 1}
+RARE = {"_target_": "datasets.generators.rare", "n": 60, "d": 4, "distance": 2.0, "ratio": 0.2, "seed": 1}
+ENTRIES = (
+    Entry("dense-none", DENSE, {"C": 1.0, "bias": "none"}),
+    Entry("dense-free", RARE, {"C": 0.1, "bias": "free"}),
+    Entry("sparse-none", SPARSE, {"C": 0.5, "bias": "none"}),
+)
+
+
+class Here(Isolation):
+    """Cells in this process: what a process of their own adds is tested elsewhere."""
+
+    def __init__(self):
+        pass
+
+    def run(self, cell, data, digest, known, limits, log=None):
+        try:
+            return run_cell(cell, *open_data(data), digest, known)
+        except Exception as error:
+            return blank(Order(cell, data, digest, known, limits, None), "failed", str(error))
+
+
+def examination(name: str, folder: Path, isolation: Isolation | None = None) -> Examination:
+    solver = {"_target_": f"wrong_solvers.{name}"}
+    isolation = isolation or Here()
+    return Examination(solver, name, FORMULATIONS, Library(()), REFERENCE, isolation, seconds=2.0, folder=folder)
+
+
+def subject(name: str, *biases: str) -> Subject:
+    """Of contracts, with the sum of hinges and each of these biases."""
+    settings = tuple(
+        Setting("regularised_sum", FORMULATIONS["regularised_sum"], {"C": 1.0, "bias": bias, "loss": "hinge"})
+        for bias in biases
+    )
+    return Subject({"_target_": f"wrong_solvers.{name}"}, settings, REFERENCE, 1e-6, 2.0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("validate")
+
+
+def test_a_solver_that_is_right_keeps_everything(folder):
+    card = examination("Right", folder).scorecard(ENTRIES, apart=False)
+    assert card.ok, card.text()
+    assert all(row.kept and row.passes["1e-08"] is not None for row in card.rows)
+    assert {line.contract for line in card.lines if line.result != "pass"} == {"memory"}  # Here does not measure it
+    assert "pass: Right keeps 3 of 3 problems to 1e-06 and 22 of 22 contracts" in card.text()
+
+
+def test_an_own_solver_keeps_everything_on_some_problems_of_the_library(folder):
+    """The whole library is for `marginbench validate solver=sdca`."""
+    solver = yaml.safe_load((CONF / "solver" / "sdca.yaml").read_text()) | {"seed": 0}
+    exam = Examination(solver, "sdca", FORMULATIONS, Library(), REFERENCE, Here(), folder=folder)
+    names = ("overlapping-1.0-none", "overlapping-0.01-augmented", "text-1.0-none")
+    card = exam.scorecard([entry for entry in entries() if entry.name in names], apart=False)
+    assert {row.problem for row in card.rows} == set(names)
+    assert card.ok, card.text()
+
+
+@pytest.mark.parametrize(
+    ("name", "problems", "words"),
+    [
+        ("PenalisedBias", {"dense-free"}, "bias=augmented"),
+        ("LambdaTwice", {"dense-none", "dense-free", "sparse-none"}, "is lambda off by 2?"),
+        ("LambdaTimesN", {"dense-none", "dense-free", "sparse-none"}, "is lambda off by n?"),
+        ("LabelsFlipped", {"dense-none", "dense-free", "sparse-none"}, "signs of all labels changed"),
+        ("DenseOnly", {"sparse-none"}, ""),
+        ("StopsEarly", {"dense-none", "dense-free", "sparse-none"}, ""),
+    ],
+)
+def test_a_wrong_optimum_is_found_and_its_cause_named(name, problems, words, folder):
+    rows = list(examination(name, folder).rows(ENTRIES))
+    assert {row.problem for row in rows if row.kept is False} == problems
+    assert {row.problem for row in rows if row.wrong_claim} == problems
+    assert all(words in row.why for row in rows if row.problem in problems)
+    assert honest_claims(rows).result == "fail"
+    card = Scorecard(name, 1e-6, rows, [])
+    assert not card.ok
+    assert f"FAIL: {name} keeps {3 - len(problems)} of 3 problems" in card.text()
+
+
+@pytest.mark.parametrize(
+    ("name", "contract"),
+    [
+        ("MutatesX", "data untouched"),
+        ("IgnoresSeed", "deterministic under a seed"),
+        ("IgnoresSeed", "global random state untouched"),
+        ("ReturnsAverage", "ends with its best point"),
+        ("StaleState", "no stale state"),
+        ("DenseOnly", "dense and CSR the same"),
+        ("PenalisedBias", "scaling of data with C"),
+        ("LabelsFlipped", "label swap"),
+    ],
+)
+def test_a_broken_contract_is_found(name, contract):
+    """And the solver that is right keeps it."""
+    StaleState.answers.clear()
+    (line,) = check(subject(name, "free"), (contract,))
+    assert line.result == "fail", line
+    (line,) = check(subject("Right", "free"), (contract,))
+    assert line.result == "pass", line
+
+
+def test_data_that_cannot_be_written_to_stop_a_solver_that_does(folder):
+    rows = list(examination("MutatesX", folder).rows(ENTRIES[:1]))
+    assert rows[0].status == "failed"
+    assert honest_accepts(rows).result == "fail"
+
+
+def test_a_contract_is_broken_when_it_is_broken_in_one_setting():
+    (line,) = check(subject("PenalisedBias", "none", "free"), ("row permutation",))
+    assert line.result == "fail"
+    assert "bias free" in line.sentence
+    (line,) = check(subject("PenalisedBias", "none"), ("row permutation",))
+    assert line.result == "pass"
+
+
+def test_in_processes_of_their_own_the_right_solver_passes_and_a_crash_breaks_one_line(folder):
+    with Isolation() as isolation:
+        exam = examination("Right", folder, isolation)
+        assert [row.kept for row in exam.rows(ENTRIES[:1])] == [True]
+        setting = next(iter(exam.settings.values()))
+        assert exam._memory(setting).result == "pass"
+        assert examination("Hoards", folder, isolation)._memory(setting).result == "fail"
+    names = ("stops when asked", "no processes left")
+    assert [line.result for line in check_apart(subject("Right", "none"), names)] == ["pass", "pass"]
+    lines = check_apart(subject("Crashes", "none"), names)
+    assert [(line.contract, line.result) for line in lines] == [(name, "fail") for name in names]
+    assert "code 3" in lines[0].sentence
+
+
+def test_every_problem_has_a_row_and_refusals_break_nothing(folder):
+    squared = Entry("squared", DENSE, {"C": 1.0, "bias": "none", "loss": "squared_hinge"})
+    hard = Entry("hard", DENSE, {"C": float("inf"), "bias": "none"})
+    rows = list(examination("Right", folder).rows([squared, hard]))
+    assert [row.problem for row in rows] == ["squared", "hard"]
+    assert {(row.status, row.kept) for row in rows} == {("skipped", None)}
+    card = Scorecard("Right", 1e-6, rows, [])
+    assert not card.ok  # nothing was found out
+    assert "FAIL: Right ran on no reference problem (" in card.text()
+
+
+def test_the_program_decides_the_formulations():
+    def routes(target: str) -> list[list[str]]:
+        exam = Examination({"_target_": target}, "", FORMULATIONS, Library(()), REFERENCE, Here())
+        return [route for route in exam._routes() if route]
+
+    assert routes("solvers.coordinate_descent.CoordinateDescent") == [["dual_qp", "hard_dual_qp"]]
+    assert routes("solvers.clarabel_qp.ClarabelQp") == [
+        ["primal_qp", "hard_primal_qp"],
+        ["dual_qp", "hard_dual_qp"],
+        ["max_margin"],
+    ]
+    assert routes("solvers.perceptron.Perceptron")[0][-1] == "perceptron"
+
+
+def test_late_is_a_run_that_the_budget_ended_while_its_error_fell():
+    assert falling([(0.1, 1.0), (0.5, 0.6), (5.1, 0.1)], 5.0)
+    assert not falling([(0.1, 1.0), (0.5, 0.105), (5.1, 0.1)], 5.0)  # a plateau
+    assert not falling([(0.1, 1.0), (0.5, 0.6), (4.0, 0.1)], 5.0)  # ended by itself
+    assert not falling([(0.1, None)], 5.0)
+    assert falling([(5.1, 0.1)], 5.0, restarts=True)  # the finer rungs never ran
+    assert not falling([(5.1, 0.1)], 5.0)
+    late = Row("p", "f", "inaccurate", "budget spent", late=True)
+    card = Scorecard("s", 1e-6, [late, Row("q", kept=True)], [])
+    assert card.ok
+    assert "on 1 more the budget ended it on its way" in card.text()
+
+
+def test_an_answer_may_be_a_little_worse_than_the_best_point_on_the_way():
+    row = Row("p", error=3e-5, best=1e-5)
+    assert anytime([row], 1e-6).result == "pass"
+    assert anytime([replace(row, error=3e-4)], 1e-6).result == "fail"
+    assert anytime([replace(row, error=3e-4)], 1e-3).result == "pass"
+    assert anytime([], 1e-6).result == "not applicable"
+
+
+def test_the_scorecard_as_json_and_markdown():
+    rows = [
+        Row("easy", "f", "solved", passes={"1e-02": 1.0, "1e-04": 2.0, "1e-06": 3.0, "1e-08": None}, kept=True),
+        Row("hard", "f", "wrong", "claimed convergence", passes=dict.fromkeys(["1e-02"], None), kept=False),
+    ]
+    card = Scorecard("mine", 1e-6, rows, [Line("data untouched", "pass", "a | b")])
+    data = json.loads(card.json())
+    assert data["ok"] is False
+    assert [row["problem"] for row in data["rows"]] == ["easy", "hard"]
+    assert "| 1/2" in card.markdown()
+    assert "a / b" in card.markdown()
+    assert "FAIL: mine keeps 1 of 2 problems" in card.text()
+
+
+def test_a_solver_from_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.path", [*__import__("sys").path])
+    file = tmp_path / "my_solver_of_test.py"
+    file.write_text((Path(__file__).parent / "wrong_solvers.py").read_text())
+    assert solver_of(f"{file}:Right", ["seed=3"], 0) == {"_target_": "my_solver_of_test.Right", "seed": 3}
+    assert solver_of("wrong_solvers.Right", [], 7) == {"_target_": "wrong_solvers.Right", "seed": 7}
+    for text, options, words in [
+        (f"{tmp_path}/none.py:Right", [], "is not a Python file"),
+        (f"{file}:Wrong", [], "has no attribute 'Wrong'"),
+        (f"{file}:Right", ["speed=1"], "has no such field; it has seed"),
+        ("wrong_solvers.ascent", [], "needs a class"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            solver_of(text, options, 0)
+    (tmp_path / "json.py").write_text("")
+    with pytest.raises(InputError, match="rename the file"):
+        solver_of(f"{tmp_path}/json.py:X", [], 0)
+
+
+def test_a_configuration_says_so_where_a_solver_is_held_to_less_than_the_others():
+    for path in sorted((CONF / "solver").glob("*.yaml")):
+        text = path.read_text()
+        accuracy = target(yaml.safe_load(text)).accuracy
+        assert 0.0 < accuracy <= 1e-1
+        assert accuracy == Solver.accuracy or f"holds it to {accuracy:.0e}" in text, path
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "which solver?"),
+        (["solver=none_such"], "there is no solver 'none_such'"),
+        (["solver=none_such.py:Mine"], "is not a Python file"),
+        (["solver=wrong_solvers.Right", "solver.speed=3"], "has no such field; it has seed"),
+        (["solver=sdca", "budget.seconds=-1"], "needs a number above 0"),
+    ],
+)
+def test_bad_input_is_said_in_one_line_before_anything_runs(words, said, capsys):
+    assert main(["validate", *words]) == 2
+    assert said in capsys.readouterr().err
