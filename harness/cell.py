@@ -8,7 +8,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -111,8 +111,12 @@ def run_cell(
     digest: str,
     known: Known | None = None,
     wall: Callable[[], float] = time.perf_counter,
+    tell: Callable[[Outcome], None] = lambda _: None,
 ) -> Outcome:
-    """Run a cell in this process. Exceptions of the solver pass through: who calls decides what they mean."""
+    """Run a cell in this process. Exceptions of the solver pass through: who calls decides what they mean.
+
+    Of a solver that restarts, `tell` hears after each rung what the outcome would be if there were no further one.
+    """
     known = known or Known()
     formulation: Formulation = instantiate(cell.formulation)
     solver: Solver = instantiate(cell.solver)
@@ -142,15 +146,32 @@ def run_cell(
     solver.warm_up(program)
 
     look = partial(_look, problem, formulation, program, known, wall)
+    outcome = partial(_outcome, record, problem, formulation, program, solver, budget, known, wall)
     try:
-        result = trace(solver, program, look, budget, partial(_done, formulation, budget), wall)
+        done = partial(_done, formulation, budget)
+        result = trace(solver, program, look, budget, done, wall, tell=lambda so_far: tell(outcome(so_far)))
     except InvalidPoint as error:
         record.status, record.message = "invalid", str(error)
         return Outcome(record)
     if not result.snapshots:
         record.status, record.message = "invalid", "the solver ended without a single iterate"
         return Outcome(record)
-    answer = result.answer(solver.restarts)
+    return outcome(result)
+
+
+def _outcome(
+    record: Record,
+    problem: Problem,
+    formulation: Formulation,
+    program: Program,
+    solver: Solver,
+    budget: Budget,
+    known: Known,
+    wall: Callable[[], float],
+    result: Trace,
+) -> Outcome:
+    """`record` with all that a run has shown, and the point that counts."""
+    record, answer = replace(record), result.answer(solver.restarts)
     record.info = {"judge": formulation.judge, "restarts": solver.restarts}
     if isinstance(program, RegularisedRisk):  # R of the bounds that theory promises
         record.info["radius"] = math.sqrt(certificate.radius2(problem))

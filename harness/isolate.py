@@ -96,6 +96,7 @@ class Isolation:
     def __enter__(self) -> Self:
         self._core = _own_core()
         self._errors = tempfile.TemporaryFile()
+        self._scratch = tempfile.TemporaryDirectory(prefix="marginbench-")
         self._start()
         return self
 
@@ -120,6 +121,7 @@ class Isolation:
             family.end()
         self._stop()
         self._errors.close()
+        self._scratch.cleanup()
         if self._core is not None:
             self._core[1].close()
 
@@ -135,7 +137,10 @@ class Isolation:
         self, cell: Cell, data: Path, digest: str, known: Known | None, limits: Limits, log: Path | None = None
     ) -> Outcome:
         """Run the cell on the data that `spill` wrote. What it printed and its traceback go to `log`, if anything."""
-        order = Order(cell, Path(data), digest, known, limits, None if self._core is None else self._core[0])
+        so_far = Path(self._scratch.name) / "so_far"
+        so_far.unlink(missing_ok=True)
+        core = None if self._core is None else self._core[0]
+        order = Order(cell, Path(data), digest, known, limits, core, so_far)
         trouble = ""
         try:
             report, answer, output = self._family(order).ask(False, order, limits.seconds + GRACE)

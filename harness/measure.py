@@ -96,11 +96,12 @@ def trace(
     done: Callable[[Certificate], bool],
     wall: Callable[[], float] = time.perf_counter,
     cpu: Callable[[], float] = time.process_time,
+    tell: Callable[[Trace], None] = lambda _: None,
 ) -> Trace:
     """Run `solver` on `program` until `done`, out of budget, or it ends by itself.
 
     `look` certifies an iterate; neither it nor anything else outside `next()` is on the clock. A solver that
-    restarts is charged its last rung only.
+    restarts is charged its last rung only, and after each rung `tell` hears what there is: the next may never end.
     """
     result, stops = Trace(), schedule()
     due, seconds, cpu_seconds = next(stops), 0.0, 0.0
@@ -140,6 +141,8 @@ def trace(
         if spent:
             result.ended_by = "seconds" if seconds > budget.seconds else "iterations"
             return result
+        if solver.restarts:
+            tell(result)
 
 
 def pass_seconds(problem: Problem, wall: Callable[[], float] = time.perf_counter, least: float = 0.005) -> float:

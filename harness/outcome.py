@@ -32,7 +32,9 @@ def judge(order: Order, report: dict[str, Any], answer: bytes, output: bytes) ->
             outcome = blank(order, status, str(text["message"]))
             trouble = str(text["traceback"])
     else:
-        outcome = blank(order, *_cause(order, report, output))
+        status, message = _cause(order, report, output)
+        outcome = _so_far(order) or blank(order, status, message)
+        outcome.record.status, outcome.record.message = status, message
     if report["unkept"]:
         trouble = f"\n[{report['unkept']} bytes more]\n{trouble}"
     record = outcome.record
@@ -46,6 +48,15 @@ def judge(order: Order, report: dict[str, Any], answer: bytes, output: bytes) ->
         **{key: report[key] for key in ("process_seconds", "process_cpu_seconds", "minor_faults", "major_faults")},
     }
     return outcome, trouble
+
+
+def _so_far(order: Order) -> Outcome | None:
+    """What the finished rungs of a ladder have shown, where its process was ended in a later one."""
+    try:
+        text, arrays = _parts((order.so_far or order.data / "none").read_bytes())
+        return Outcome(record_from_plain(text["record"]), _point(text, arrays))
+    except OSError:
+        return None
 
 
 def _cause(order: Order, report: dict[str, Any], output: bytes) -> tuple[str, str]:

@@ -172,3 +172,19 @@ WARM_UPS: dict[str, Callable[[], object]] = {
     "warm_up_hangs": hang,
     "warm_up_starts_a_thread": start_a_thread,
 }
+
+
+@dataclass(frozen=True)
+class Stuck(Solver):
+    """A ladder whose first rung is half right and whose second never ends."""
+
+    accepts = (BoxDual,)
+    restarts = True
+
+    def warm_up(self, program: Program) -> None:
+        spin(False)
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        assert isinstance(program, BoxDual)
+        yield Iterate(0.5 * program.upper, claim="converged")
+        spin(True)

@@ -122,6 +122,16 @@ def until(condition, seconds: float) -> bool:
     return condition()
 
 
+def test_a_ladder_ended_in_a_later_rung_keeps_what_the_earlier_ones_showed(isolation, data):
+    stuck = cell("", solver={"_target_": "faulty.Stuck"})
+    record = isolation.run(stuck, data, "d", None, SHORT).record
+    assert (record.status, record.message) == ("timeout", "ended by the limit of 1 s")
+    assert [entry["gap"] for entry in record.curve] == pytest.approx([0.5], rel=0.1)
+    assert record.gap == record.curve[0]["gap"]
+    assert record.info["restarts"]
+    assert isolation.run(cell("hang_kernel"), data, "d", None, SHORT).record.curve == []  # of nobody else
+
+
 @pytest.mark.parametrize("mode", STATUS)
 def test_each_fault_has_its_status_in_time(mode, isolation, data, tmp_path, monkeypatch):
     isolation.run(cell("right"), data, "d", None, LIMITS)  # starting and warming are not what is timed here
