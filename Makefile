@@ -34,7 +34,7 @@ format: install
 pins:
 	$(BIN)/uv pip compile --universal --quiet --no-header --no-annotate --extra dev pyproject.toml -o requirements.txt
 
-# Compiled kernels are cached by the source file that holds them, not by what they call in harness/rows.py.
+# Compiled kernels are cached by the source file that holds them, not by what they call in harness/kernels/rows.py.
 clean-cache:
 	find harness solvers -name '*.nb[ic]' -delete
 

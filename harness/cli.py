@@ -145,12 +145,12 @@ def reproduce(arguments: Sequence[str]) -> int:
 
 
 def validate(arguments: Sequence[str]) -> int:
-    from harness.choice import solver_of
     from harness.compose import CONF, Composer
-    from harness.library import Library, entries
     from harness.listing import configs
+    from harness.proof.library import Library, entries
     from harness.sweep import check_numbers
-    from harness.validate import validate as examine
+    from harness.validation.choice import solver_of
+    from harness.validation.validate import validate as examine
 
     flags, overrides = split_flags(arguments, {"--json": True, "--markdown": True, "--config-dir": True})
     folder = user_folder(flags)
@@ -187,8 +187,8 @@ def validate(arguments: Sequence[str]) -> int:
 def reference(arguments: Sequence[str]) -> int:
     from datasets import cache
     from harness.compose import Composer, cells_of
-    from harness.library import STORED, Entry, Library, entries
-    from harness.optima import check_all, make_all
+    from harness.proof.library import STORED, Entry, Library, entries
+    from harness.proof.optima import check_all, make_all
 
     flags, words = split_flags(arguments, {"--check": False})
     overrides = [word for word in words if "=" in word]

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from harness import passes
 from harness.cell import Cell
-from harness.confine import MEMORY_LIMIT, PR_SET_CHILD_SUBREAPER, Limits, limit_memory, process_control
-from harness.isolate import Isolation
+from harness.isolation.confine import MEMORY_LIMIT, PR_SET_CHILD_SUBREAPER, Limits, limit_memory, process_control
+from harness.isolation.isolate import Isolation
+from harness.isolation.spill import spill
+from harness.isolation.watch import end_children
+from harness.kernels import passes
+from harness.kernels.rows import rows_of
 from harness.problem import Array, Matrix
-from harness.rows import rows_of
-from harness.spill import spill
-from harness.watch import end_children
 
 REPEATS = 15
 

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from harness.kernels.rows import CSR, Dense, rows_of
 from harness.problem import Array, Matrix
-from harness.rows import CSR, Dense, rows_of
 
 
 def _first(X: Matrix, k: int) -> Matrix:
@@ -110,7 +110,7 @@ class BoxDual(Program):
 
     @cached_property
     def rows(self) -> Dense | CSR:
-        """X for compiled kernels (`harness.rows`)."""
+        """X for compiled kernels (`harness.kernels.rows`)."""
         return rows_of(self.X)
 
     def head(self, k: int = 2) -> "BoxDual":
@@ -214,7 +214,7 @@ class RegularisedRisk(Program):
 
     @cached_property
     def rows(self) -> Dense | CSR:
-        """X for compiled kernels (`harness.rows`)."""
+        """X for compiled kernels (`harness.kernels.rows`)."""
         return rows_of(self.X)
 
     def head(self, k: int = 2) -> "RegularisedRisk":

@@ -14,8 +14,8 @@ from typing import Any
 
 from harness.doctor import processor
 from harness.known import references
-from harness.library import Library
 from harness.problem import InputError
+from harness.proof.library import Library
 from harness.record import BAD, Record
 
 PACKAGES = (
@@ -77,7 +77,7 @@ def finish(records: Sequence[Record], folder: Path, command: str, notes: str = "
 
     sources: the results folders that the records come from, when it is not `folder` alone.
     """
-    from harness import report, tables  # they load pandas and matplotlib, which the cells do not wait for
+    from harness.reporting import report, tables  # they load pandas and matplotlib, which the cells do not wait for
 
     keys = {record.problem for record in records}
     known = references(sources or [folder], keys) | Library().bounds(keys)

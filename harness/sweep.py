@@ -17,15 +17,15 @@ from datasets.check import check
 from datasets.digest import digest
 from harness.cell import Cell, Config, instantiate, library_versions, make_problem
 from harness.formulation import Formulation
-from harness.isolate import Isolation, Limits
+from harness.isolation.isolate import Isolation, Limits
+from harness.isolation.spill import spill
 from harness.known import FOLDER, Known, read_known, write_known
-from harness.library import Library
 from harness.measure import Budget
 from harness.problem import InputError, Problem, problem_key
+from harness.proof.library import Library
 from harness.record import Record
 from harness.results import earlier_runs, finish, new_folder, write_provenance
 from harness.solver import Solver
-from harness.spill import spill
 from harness.store import Store, cell_key
 
 

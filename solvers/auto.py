@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.passes import squared_norms
+from harness.kernels.passes import squared_norms
+from harness.kernels.rows import CSR
 from harness.programs import BoxDual, Program
-from harness.rows import CSR
 from harness.solver import Iterate, Solver
 from solvers.coordinate_descent import CoordinateDescent, remaining
 from solvers.newton_augmented import NewtonAugmented

@@ -20,7 +20,7 @@ One coordinate at a time, in a fresh random order each epoch, with w kept up to 
   costs next to nothing; it shortens the march of duplicate rows with opposite labels to their bound, one part of what
   makes raw counts hard (news20: 18 of the 43 rows at C = 1 are such; with C = 100 the method ends with extrapolation
   and does not without, with C = 1 it is 3 to 4 times faster; rescaling rows would change nothing, since
-  each coordinate step is invariant to it). Conjugate gradients on the face of the free rows (`harness.faces`), once
+  each coordinate step is invariant to it). Conjugate gradients on the face of the free rows (`faces.py`), once
   that face is at rest, replace sweeps as long as they gain more per row visited (text at C = 100).
 - ||x_i||^2 is computed when a row is first met. Rows four places ahead are prefetched.
 """
@@ -31,11 +31,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from harness.faces import Face, minimise_on_face, projected_search
-from harness.passes import combine, margins, squared_norms, take
+from harness.kernels.faces import Face, minimise_on_face, projected_search
+from harness.kernels.passes import combine, margins, squared_norms, take
+from harness.kernels.rows import FAST, add, dot, norm2, prefetch
 from harness.problem import Array
 from harness.programs import BoxDual, Program
-from harness.rows import FAST, add, dot, norm2, prefetch
 from harness.solver import Claim, Iterate, Solver
 
 AHEAD = 4

@@ -3,7 +3,7 @@
     min 1/2 ||w||^2 + sum_i l_i(1 - m_i),   l_i(z) = max { a z - c_i a^2 / 2 : 0 <= a <= u_i },   m_i = y_i (w.x_i + b)
 
 The proximal point method in alpha (Rockafellar 1976) with semismooth Newton inside (Li, Sun, Toh 2018). Keep
-multipliers alpha; smooth every l_i around alpha_i with width h; minimise (`harness.smoothing`); set alpha to the slopes
+multipliers alpha; smooth every l_i around alpha_i with width h; minimise (`smoothing.py`); set alpha to the slopes
 p of the smoothed losses, which are feasible for the box; h <- 0.35 h. The shift makes each h exact in the limit, so a
 handful of steps finds the active set, and then one lands on the solution to rounding.
 
@@ -24,10 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from harness.passes import add_gram, take
+from harness.kernels.passes import add_gram, take
+from harness.kernels.smoothing import Block, State, widths
 from harness.problem import Array
 from harness.programs import BoxDual, Program
-from harness.smoothing import Block, State, widths
 from harness.solver import Claim, Iterate, Solver
 
 GROWTH = 8

@@ -28,9 +28,9 @@ import scipy.sparse as sp
 from numba import njit
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from harness.kernels.rows import FAST, add, dot, norm2
 from harness.problem import Array, InputError
 from harness.programs import Program, RegularisedRisk, SmoothedHinge, SquaredHinge
-from harness.rows import FAST, add, dot, norm2
 from harness.solver import Claim, Iterate, Solver
 
 BLOCK = 2048  # rows of X copied at a time where BLAS sums the Hessian

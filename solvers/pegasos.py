@@ -24,9 +24,9 @@ from typing import Literal
 import numpy as np
 from numba import njit
 
+from harness.kernels.rows import FAST, add, dot, norm2
 from harness.problem import InputError
 from harness.programs import Hinge, Program, RegularisedRisk
-from harness.rows import FAST, add, dot, norm2
 from harness.solver import Iterate, Solver
 
 

@@ -23,9 +23,9 @@ from typing import Literal
 import numpy as np
 from numba import njit
 
+from harness.kernels.rows import FAST, add, dot
 from harness.problem import InputError
 from harness.programs import PerceptronLoss, Program, RegularisedRisk
-from harness.rows import FAST, add, dot
 from harness.solver import Iterate, Solver
 
 

@@ -23,9 +23,9 @@ from itertools import islice
 import numpy as np
 from numba import njit
 
+from harness.kernels.rows import FAST, norm2
 from harness.problem import Array
 from harness.programs import BoxDual, Program
-from harness.rows import FAST, norm2
 from harness.solver import Iterate, Solver
 
 ROUNDING = 1e-13  # of a margin: where the gradient mapping cannot get smaller

@@ -19,8 +19,8 @@ from itertools import islice
 import numpy as np
 from numba import njit
 
+from harness.kernels.rows import FAST, add, dot, norm2
 from harness.programs import BoxDual, Program
-from harness.rows import FAST, add, dot, norm2
 from harness.solver import Iterate, Solver
 
 

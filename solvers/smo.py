@@ -24,9 +24,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from harness.kernels.rows import FAST, add, dot, norm2
 from harness.problem import Array, InputError
 from harness.programs import BoxDual, Program
-from harness.rows import FAST, add, dot, norm2
 from harness.solver import Claim, Iterate, Solver
 
 PAIRS = 100  # between two yields

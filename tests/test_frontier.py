@@ -11,12 +11,12 @@ import yaml
 from sample_records import HOSTILE, OPTIMUM, a_run, failure, hostile_run, solved
 
 from datasets import files
-from harness import frontier, report, tables
 from harness.cli import main
-from harness.comparison import Comparison
 from harness.compose import CONF, Composer, cells_of
-from harness.frontier import ACCURACIES, BEST, frontiers, reached
 from harness.record import Record
+from harness.reporting import frontier, report, tables
+from harness.reporting.comparison import Comparison
+from harness.reporting.frontier import ACCURACIES, BEST, frontiers, reached
 
 OWN = {"solver": {"_target_": "solvers.mine.Mine"}, "formulation": {"_target_": "x"}}
 

@@ -7,12 +7,12 @@ import pytest
 import scipy.sparse as sp
 
 from harness.certificate import certify
-from harness.faces import Face, minimise_on_face, projected_search
-from harness.passes import add_gram, combine, margins, squared_norms, take
+from harness.kernels.faces import Face, minimise_on_face, projected_search
+from harness.kernels.passes import add_gram, combine, margins, squared_norms, take
+from harness.kernels.rows import rows_of
+from harness.kernels.smoothing import Block, solve_positive
 from harness.problem import Point, Problem
 from harness.programs import BoxDual
-from harness.rows import rows_of
-from harness.smoothing import Block, solve_positive
 from solvers.auto import SMALL_C, Auto
 from solvers.coordinate_descent import CoordinateDescent, Descent
 from solvers.newton_augmented import NewtonAugmented

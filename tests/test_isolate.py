@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from harness import isolate, outcome
 from harness.cell import Cell, run_cell
-from harness.confine import Order
-from harness.isolate import Isolation, Limits, spill
+from harness.isolation import isolate, outcome
+from harness.isolation.confine import Order
+from harness.isolation.isolate import Isolation, Limits, spill
+from harness.isolation.spill import open_data
 from harness.known import Known
 from harness.problem import Problem
 from harness.record import Record
-from harness.spill import open_data
 from harness.store import StoreError
 
 LIMITS = Limits(seconds=10.0, memory_mb=300.0)
@@ -270,7 +270,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from test_isolate import cell
-from harness.isolate import Isolation, Limits
+from harness.isolation.isolate import Isolation, Limits
 with Isolation() as isolation:
     isolation.run(cell("right"), Path(sys.argv[2]), "d", None, Limits(60.0, 300.0))
     print("running", flush=True)

@@ -45,8 +45,7 @@ def test_the_harness_knows_no_solver_and_no_data_set_by_name(path):
 @pytest.mark.parametrize("path", sorted((ROOT / "solvers").glob("[!_]*.py")), ids=lambda p: p.name)
 def test_a_solver_knows_programs_and_the_protocol_only(path):
     found = imports(path)
-    kernels = ("harness.rows", "harness.passes", "harness.faces", "harness.smoothing")
-    allowed = ("harness.problem", "harness.programs", "harness.solver", *kernels)
+    allowed = ("harness.problem", "harness.programs", "harness.solver", "harness.kernels")
     assert not {name for name in of(found, "harness") if not name.startswith(allowed)}
     assert not of(found, "datasets")
     assert not of(found, "hydra")
@@ -79,7 +78,7 @@ def test_a_report_needs_no_solver_and_no_configuration(module):
         assert not of(found, "hydra")
         assert not of(found, "cvxpy")
         queue += of(found, "harness")
-    assert not seen & {"harness.cell", "harness.compose", "harness.isolate", "harness.sweep"}
+    assert not seen & {"harness.cell", "harness.compose", "harness.isolation.isolate", "harness.sweep"}
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: f"{p.parent.name}-{p.stem}")

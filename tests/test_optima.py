@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from harness.cli import main
-from harness.library import STORED, Entry, Library, entries
-from harness.optima import check_all, make_all
 from harness.problem import problem_key
+from harness.proof.library import STORED, Entry, Library, entries
+from harness.proof.optima import check_all, make_all
 
 SMALL = Entry(
     "small",

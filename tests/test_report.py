@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from sample_records import HOSTILE, OPTIMUM, a_run, failure, hostile_run, solved
 
-from harness import figures, report, series, tables
-from harness.comparison import Comparison
+from harness.reporting import figures, report, series, tables
+from harness.reporting.comparison import Comparison
 
 # -- curves --------------------------------------------------------------------------------------------------------
 
@@ -174,5 +174,5 @@ def test_file_names_cannot_leave_the_folder_or_collide():
 
 def test_report_needs_no_solver():
     modules = "('solvers', 'datasets', 'hydra', 'numba')"
-    code = f"import sys, harness.report; sys.exit(any(m.split('.')[0] in {modules} for m in sys.modules))"
+    code = f"import sys, harness.reporting.report; sys.exit(any(m.split('.')[0] in {modules} for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(report.__file__).parent.parent).returncode == 0

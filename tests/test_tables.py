@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from sample_records import HOSTILE, METHODS, OPTIMUM, a_run, failure, solved
 
-from harness import report, statistics, tables
-from harness.comparison import Comparison
 from harness.record import COLUMNS, Record
+from harness.reporting import report, statistics, tables
+from harness.reporting.comparison import Comparison
 
 
 def the_family(records: list[Record]):

@@ -8,21 +8,21 @@ import pytest
 import yaml
 from wrong_solvers import StaleState
 
-from harness.apart import check, check_apart
 from harness.cell import run_cell
-from harness.choice import solver_of
 from harness.cli import main
-from harness.confine import Order
-from harness.isolate import Isolation
-from harness.lab import Setting, Subject
-from harness.library import Entry, Library, entries
+from harness.isolation.confine import Order
+from harness.isolation.isolate import Isolation
+from harness.isolation.outcome import blank
+from harness.isolation.spill import open_data
 from harness.listing import configs, target
-from harness.outcome import blank
 from harness.problem import InputError
-from harness.scorecard import Line, Row, Scorecard
+from harness.proof.library import Entry, Library, entries
 from harness.solver import Solver
-from harness.spill import open_data
-from harness.validate import Examination, anytime, falling, honest_accepts, honest_claims
+from harness.validation.apart import check, check_apart
+from harness.validation.choice import solver_of
+from harness.validation.lab import Setting, Subject
+from harness.validation.scorecard import Line, Row, Scorecard
+from harness.validation.validate import Examination, anytime, falling, honest_accepts, honest_claims
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 FORMULATIONS = {name: config for name, config, _ in configs("formulation", [CONF])}

@@ -4,7 +4,7 @@
         outcome = isolation.run(cell, data, digest, known, Limits(seconds=60, memory_mb=4096), log)
 
 Whatever the solver does (raise, crash, hang, allocate without end, leave children behind), `run` returns an Outcome
-whose record says what happened. The processes are those of `harness.zygote`; a cell costs a fork of one of them.
+whose record says what happened. The processes are those of `zygote.py`; a cell costs a fork of one of them.
 """
 
 import contextlib
@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Self
 
 from harness.cell import Cell, Outcome
-from harness.confine import Limits, Order
+from harness.isolation.confine import Limits, Order
+from harness.isolation.outcome import blank, judge, lost
+from harness.isolation.spill import spill
+from harness.isolation.zygote import receive, send
 from harness.known import Known
-from harness.outcome import blank, judge, lost
 from harness.plain import dumps, loads
-from harness.spill import spill
 from harness.store import StoreError
-from harness.zygote import receive, send
 
 __all__ = ["Isolation", "Limits", "spill"]
 
@@ -104,7 +104,9 @@ class Isolation:
         """The first process, a fresh interpreter: what the harness has imported and started is not in it."""
         self._channel, theirs = socket.socketpair()
         path = [os.path.abspath(entry) for entry in sys.path]
-        start = f"import sys; sys.path[:] = {path!r}; from harness.zygote import root; root({theirs.fileno()})"
+        start = (
+            f"import sys; sys.path[:] = {path!r}; from harness.isolation.zygote import root; root({theirs.fileno()})"
+        )
         with theirs:
             self._root = subprocess.Popen(
                 [sys.executable, "-c", start],

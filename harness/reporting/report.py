@@ -18,8 +18,9 @@ from typing import Any
 import jinja2
 import pandas as pd
 
-from harness import figures, frontier, statistics, tables
-from harness.comparison import (
+from harness.record import BAD, COLUMNS, Record
+from harness.reporting import figures, frontier, statistics, tables
+from harness.reporting.comparison import (
     Comparison,
     Family,
     References,
@@ -31,8 +32,7 @@ from harness.comparison import (
     show_C,
     succeeded,
 )
-from harness.record import BAD, COLUMNS, Record
-from harness.series import X_AXES, Y_AXES, Curve, Panel, curves, panels
+from harness.reporting.series import X_AXES, Y_AXES, Curve, Panel, curves, panels
 
 HERE = Path(__file__).parent
 FIRST = [
@@ -243,7 +243,7 @@ def _glossary(comparison: Comparison) -> list[dict[str, Any]]:
 def _docstring(target: str) -> str:
     """What the module that a record names says of itself: read, never imported, and only from this project."""
     match = re.fullmatch(r"(harness\.formulations|solvers)\.([a-z_0-9]+)\.\w+", target)
-    path = HERE.parent.joinpath(*match[1].split("."), f"{match[2]}.py") if match else None
+    path = HERE.parents[1].joinpath(*match[1].split("."), f"{match[2]}.py") if match else None
     if path is None or not path.is_file():
         return ""
     return ast.get_docstring(ast.parse(path.read_text())) or ""

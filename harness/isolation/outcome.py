@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from harness.cell import Outcome, blank_record, instantiate, make_problem
-from harness.confine import ARRAYS, MEMORY_LIMIT, Order
+from harness.isolation.confine import ARRAYS, MEMORY_LIMIT, Order
+from harness.isolation.spill import open_data
 from harness.plain import Damaged, loads, record_from_plain
 from harness.problem import Point
 from harness.record import Record
-from harness.spill import open_data
 
 
 def judge(order: Order, report: dict[str, Any], answer: bytes, output: bytes) -> tuple[Outcome, str]:

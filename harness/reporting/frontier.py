@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.comparison import ROUNDING, Bounds, Comparison, Family, Task, number
 from harness.record import Record
-from harness.statistics import Draws, Ratio, compared, log_ratio, median, resampled
-from harness.tables import PROBLEM, markdown_line, short
+from harness.reporting.comparison import ROUNDING, Bounds, Comparison, Family, Task, number
+from harness.reporting.statistics import Draws, Ratio, compared, log_ratio, median, resampled
+from harness.reporting.tables import PROBLEM, markdown_line, short
 
 ACCURACIES = (1e-2, 1e-3, 1e-6, 1e-9)
 BEST = "best peer"

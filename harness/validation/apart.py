@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 
-from harness.contracts import CONTRACTS
-from harness.isolate import ONE_THREAD
-from harness.lab import Broken, Idle, Lab, Subject
+from harness.isolation.isolate import ONE_THREAD
 from harness.plain import dumps, loads
-from harness.probes import first_line
-from harness.scorecard import Line
+from harness.validation.contracts import CONTRACTS
+from harness.validation.lab import Broken, Idle, Lab, Subject
+from harness.validation.probes import first_line
+from harness.validation.scorecard import Line
 
 PATIENCE = 60.0
 """Seconds for a contract beside those of its solves: importing and compiling."""

@@ -24,10 +24,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from harness import exact
 from harness.certificate import radius2, sharpened
-from harness.enclosure import Enclosure, enclose, feasible
 from harness.problem import Array, Matrix, Point, Problem
+from harness.proof import exact
+from harness.proof.enclosure import Enclosure, enclose, feasible
 
 ROUNDS = 60
 NEWTON_STEPS = 100

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.confine import LINUX, Order, confined
+from harness.isolation.confine import LINUX, Order, confined
 from harness.plain import dumps
 
 LARGEST = 2**28

@@ -24,9 +24,9 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from harness.cell import Cell, Outcome, run_cell
+from harness.isolation.spill import open_data
 from harness.known import Known
 from harness.plain import dumps, record_to_plain
-from harness.spill import open_data
 
 LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36

@@ -1,7 +1,7 @@
 """Reference optima: an enclosure, and the point that proves it, as data.
 
 A reference is two files: `<key>.json` says what is proven of which problem, `<key>-<sha>.npz` holds (w, b, alpha). The
-enclosure follows from the data and the point by harness/enclosure.py, with no solver in between; `prove` does so and
+enclosure follows from the data and the point by enclosure.py, with no solver in between; `prove` does so and
 accepts nothing but the very same digits. A checksum in each file tells damage from a false claim.
 """
 
@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.enclosure import Enclosure, enclose, feasible
-from harness.polish import polish
 from harness.problem import InputError, Point, Problem, problem_key
+from harness.proof.enclosure import Enclosure, enclose, feasible
+from harness.proof.polish import polish
 
 SCHEMA = 1
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.passes import combine, margins
+from harness.kernels.passes import combine, margins
+from harness.kernels.rows import CSR, Dense
 from harness.problem import Array
-from harness.rows import CSR, Dense
 
 
 class Face(NamedTuple):

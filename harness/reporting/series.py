@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
-from harness.comparison import Bounds, Comparison, Task, number, representative, seconds, succeeded
 from harness.record import Record
+from harness.reporting.comparison import Bounds, Comparison, Task, number, representative, seconds, succeeded
 
 FLOOR = 1e-16
 """A gap of zero is drawn here: the axes are logarithmic."""

@@ -16,10 +16,10 @@ from itertools import islice
 import numpy as np
 import scipy.sparse as sp
 
-from harness.lab import Broken, Idle, Lab, Refused, started
-from harness.probes import TASKS, arrays, children, fingerprint, first_line, global_random_state, same
 from harness.problem import InputError, Matrix, Point
 from harness.programs import BoxDual, RegularisedRisk
+from harness.validation.lab import Broken, Idle, Lab, Refused, started
+from harness.validation.probes import TASKS, arrays, children, fingerprint, first_line, global_random_state, same
 
 LOST = 10.0
 """How many times the smallest error on the way the error at the end may be."""

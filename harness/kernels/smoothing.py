@@ -21,10 +21,10 @@ from numba import njit
 from scipy.linalg.lapack import dposv
 from scipy.sparse import csr_array
 
-from harness.passes import add_gram, combine, margins, squared_norms, take
+from harness.kernels.passes import add_gram, combine, margins, squared_norms, take
+from harness.kernels.rows import CSR, FAST, Dense
 from harness.problem import Array
 from harness.programs import BoxDual
-from harness.rows import CSR, FAST, Dense
 
 
 @dataclass

@@ -1,14 +1,14 @@
 """Passes over the rows of a data matrix, compiled, for solvers that need whole products; dense and CSR alike.
 
-`harness.rows` has what one row can do; here is what all of them, or some, do at once. Nothing copies the data but
-`take`, whose purpose is a copy.
+`rows.py` has what one row can do; here is what all of them, or some, do at once. Nothing copies the data but `take`,
+whose purpose is a copy.
 """
 
 import numpy as np
 from numba import njit
 
+from harness.kernels.rows import CSR, FAST, Dense, add, dot, norm2
 from harness.problem import Array
-from harness.rows import CSR, FAST, Dense, add, dot, norm2
 
 BLOCK = 2048
 """Rows of dense data weighted at a time: a copy of this many rows, never of all."""

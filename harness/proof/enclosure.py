@@ -6,7 +6,7 @@ problem and one point exactly. Weak duality says D(alpha) <= P* <= P(w, b) for e
 - Feasibility is exact. The box 0 <= alpha_i <= C_i is a comparison of floats. With a free bias, sum alpha_i y_i = 0 is
   made to hold in integers: alpha_i = a_i 2^k with integers 0 <= a_i < 2^53, repaired until sum a_i y_i is the integer
   0. Every such alpha_i is a float.
-- P and D are evaluated in balls (harness/exact.py): error-free transformations with every discarded term bounded, and
+- P and D are evaluated in balls (exact.py): error-free transformations with every discarded term bounded, and
   rounded outwards at the end. Overflow turns into [-inf, inf], underflow into a wider ball; neither into a wrong one.
 - An augmented bias is the problem without bias on [x, s], at coefficients (w, fl(b / s)): any such point bounds P*.
 - Hard margin. If all margins of (w, b) are at least m > 0, then (w, b) / m is feasible: P* <= 1/2 ||w||^2 / m^2. If
@@ -24,9 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from harness import exact
 from harness.certificate import validated
 from harness.problem import Array, Point, Problem
+from harness.proof import exact
 
 
 @dataclass(frozen=True)

@@ -17,22 +17,22 @@ import numpy as np
 from tqdm import tqdm
 
 from datasets import cache
-from harness import footprint
-from harness.apart import check, check_apart
 from harness.cell import Cell, Config, chosen_kind, instantiate, make_problem, misfit, missing
-from harness.contracts import LOST
 from harness.formulation import Formulation
-from harness.isolate import Isolation, Limits
+from harness.isolation.isolate import Isolation, Limits
 from harness.known import FOLDER, Known, read_known, write_known
-from harness.lab import Setting, Subject
-from harness.library import Entry, Library
 from harness.problem import InputError, Point, Problem, problem_key
 from harness.programs import BoxDual, ConeProgram, Program, QuadraticProgram, RegularisedRisk
+from harness.proof.library import Entry, Library
 from harness.record import BAD, Record
-from harness.scorecard import ACCURACIES, SKIPPED, Line, Row, Scorecard
 from harness.solver import Solver
-from harness.suspects import suspect
 from harness.sweep import Data, compute_known, load
+from harness.validation import footprint
+from harness.validation.apart import check, check_apart
+from harness.validation.contracts import LOST
+from harness.validation.lab import Setting, Subject
+from harness.validation.scorecard import ACCURACIES, SKIPPED, Line, Row, Scorecard
+from harness.validation.suspects import suspect
 
 ROUTES: tuple[tuple[type[Program], tuple[str, ...]], ...] = (
     (BoxDual, ("dual_qp", "hard_dual_qp")),

@@ -14,9 +14,9 @@ from datasets.digest import digest
 from harness.cell import instantiate, make_problem
 from harness.known import Known
 from harness.problem import Problem
-from harness.reference import Disproved, Reference, load
+from harness.proof.reference import Disproved, Reference, load
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
 STORED = ROOT / "results" / "reference"
 LISTS = ("C", "bias", "loss", "weight")

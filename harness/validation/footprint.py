@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 from datasets.digest import digest
 from harness.cell import Cell
-from harness.isolate import Isolation, Limits
-from harness.scorecard import Line
-from harness.spill import spill
+from harness.isolation.isolate import Isolation, Limits
+from harness.isolation.spill import spill
+from harness.validation.scorecard import Line
 
 CONTRACT = "memory"
 SIZES = (4000, 8000, 16000)

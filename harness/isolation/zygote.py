@@ -1,4 +1,4 @@
-r"""The processes behind `harness.isolate`: fork from a warm interpreter, guard, clean up behind.
+r"""The processes behind `harness.isolation.isolate`: fork from a warm interpreter, guard, clean up behind.
 
     harness --- root --- family of solver A --- cell        each a fork of the one before
                     \--- family of solver B --- cell
@@ -7,7 +7,7 @@ root    a fresh interpreter with the harness imported and its kernels compiled. 
         outlives every accident, and forks families.
 family  has imported one solver's module and called its `warm_up`. It forks a cell, waits with an eye on the clock,
         ends what is left of it, and reports.
-cell    runs under its limits and answers through a pipe (`harness.confine`).
+cell    runs under its limits and answers through a pipe (`harness.isolation.confine`).
 
 Nobody outlives the harness: root and families leave when their socket closes and end all their descendants; a cell
 dies with its family. A session of its own hides no descendant: as an orphan it comes to the nearest subreaper. Only
@@ -29,16 +29,16 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
-from harness import passes
 from harness.cell import chosen_kind, instantiate, library_versions, make_problem, missing
 from harness.certificate import certify
-from harness.confine import LINUX, PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, Order, process_control
+from harness.isolation.confine import LINUX, PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, Order, process_control
+from harness.isolation.spill import open_data
+from harness.isolation.watch import LARGEST, end_children, guard
+from harness.kernels import passes
+from harness.kernels.rows import rows_of
 from harness.measure import pass_seconds
 from harness.plain import dumps
 from harness.problem import Matrix, Problem
-from harness.rows import rows_of
-from harness.spill import open_data
-from harness.watch import LARGEST, end_children, guard
 
 # -- root ---------------------------------------------------------------------------------------------------------
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from datasets import cache
 from harness.cell import Cell, Config
-from harness.isolate import Isolation, Limits
-from harness.library import Entry, Library
+from harness.isolation.isolate import Isolation, Limits
+from harness.isolation.spill import spill
 from harness.measure import Budget
 from harness.problem import Point, Problem, problem_key
-from harness.reference import Disproved, Reference, make, prove, save
-from harness.spill import spill
+from harness.proof.library import Entry, Library
+from harness.proof.reference import Disproved, Reference, make, prove, save
 
 
 @dataclass(frozen=True)
