@@ -4,7 +4,7 @@ BIN := .venv/bin
 ARGS ?=
 EXTRAS ?=
 
-.PHONY: install run test check format pins clean clean-cache
+.PHONY: install run test check format pins clean
 
 install: .venv/installed
 
@@ -33,10 +33,6 @@ format: install
 # Pins for every supported Python and platform; plain names and versions, no addresses.
 pins:
 	$(BIN)/uv pip compile --universal --quiet --no-header --no-annotate --extra dev pyproject.toml -o requirements.txt
-
-# Compiled kernels are cached by the source file that holds them, not by what they call in harness/kernels/rows.py.
-clean-cache:
-	find harness solvers -name '*.nb[ic]' -delete
 
 clean:
 	rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,9 +1,11 @@
 """The architecture, held by tests: imports go one way, every configuration can be made, one algorithm is one file."""
 
 import ast
+import hashlib
 from dataclasses import fields
 from pathlib import Path
 
+import numba
 import pytest
 import yaml
 
@@ -108,3 +110,12 @@ def test_the_methods_that_scripts_rely_on_are_there():
 def test_files_stay_short_enough_to_hold_one_idea():
     long = {p.name: n for p in ROOT.glob("[hsd]*/**/*.py") if (n := len(p.read_text().splitlines())) > 350}
     assert not long
+
+
+def test_compiled_kernels_are_kept_apart_for_each_state_of_their_sources():
+    """A kernel of an older harness must neither run nor fail to load."""
+    place = Path(numba.config.CACHE_DIR)
+    sha = hashlib.sha256()
+    for path in sorted((ROOT / "harness" / "kernels").glob("*.py")):
+        sha.update(path.read_bytes())
+    assert place.name == f"kernels-{sha.hexdigest()[:12]}"
