@@ -96,7 +96,7 @@ class Composer:
     def _compose(self, overrides: tuple[str, ...]) -> Composed:
         try:
             config = self.loader.load_configuration(self.verb, list(overrides), run_mode=RunMode.MULTIRUN)
-        except (HydraException, OmegaConfBaseException) as error:
+        except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise InputError(self._one_line(overrides, error)) from None
         choices, params = dict(config.hydra.runtime.choices), dict(config.hydra.sweeper.params or {})
         with open_dict(config):
@@ -139,7 +139,7 @@ class Composer:
         """Hydra explains over many lines; a user needs what was given and what is possible."""
         for text in overrides:
             key, _, value = text.lstrip("+~").partition("=")
-            if self.names(key) and value not in ("null", *self.names(key)):
+            if self.names(key) and value not in self.names(key):
                 return f"{text}: there is no {key} '{value}'; possible are {', '.join(self.names(key))}"
         for line in str(error).splitlines():
             if "key" in line.lower() and (given := [text for text in overrides if text.split("=")[0] in line]):

@@ -216,7 +216,7 @@ def run_cells(cells: Sequence[Cell], config: Config, name: str, command: str) ->
     folder = new_folder(out, name)
     digests = {one.cell.dataset_name: one.data.digest for one in planned}
     write_provenance(folder, command, [one.cell.__dict__ for one in planned], digests)
-    sweep = Sweep(folder, config["reference"], earlier)
+    sweep = Sweep(folder, config["reference"] or None, earlier)
     prepared = time.process_time() / max(1, len(planned))
     records: dict[str, Record] = {}
     interrupted = False

@@ -242,11 +242,11 @@ def shuffle(order, active, bits):
 def term(a, slack, u, c, q):
     """l(slack) - a slack + c a^2 / 2 >= 0, the share of a row in P - D.
 
-    At the hard margin l has slope u = inf; twice the present multiplier stands for it.
+    At the hard margin l has slope u = inf; twice the present multiplier stands for it, and 1 for a row of zeros.
     """
     if slack <= 0.0:
         return 0.5 * c * a * a - a * slack
-    best = min(slack / c, u) if c > 0.0 else u if u < np.inf else 2.0 * a + 1.0 / q
+    best = min(slack / c, u) if c > 0.0 else u if u < np.inf else 2.0 * a + (1.0 / q if q > 0.0 else 1.0)
     return (best - a) * (slack - 0.5 * c * (best + a))
 
 
@@ -276,7 +276,10 @@ def epoch(rows, y, upper, curvature, q, alpha, w, b, rho, order, active, high, l
         estimate += term(a, slack, u, c, q[i])
         if projected != 0.0:
             h = q[i] + c + rho
-            alpha[i] = min(max(a - g / h, 0.0), u) if h > 0.0 else (u if g < 0.0 else 0.0)
+            if h > 0.0:
+                alpha[i] = min(max(a - g / h, 0.0), u)
+            else:  # a row of zeros goes to its bound; at the hard margin it grows, and proves that nothing separates it
+                alpha[i] = 0.0 if g >= 0.0 else u if u < np.inf else a + 1.0
             change = (alpha[i] - a) * y[i]
             if change != 0.0:
                 add(rows, i, change, w)

@@ -54,7 +54,7 @@ class Libsvm(Solver):
         from sklearn.svm import SVC
 
         assert isinstance(program, BoxDual)
-        model = SVC(kernel="linear", tol=tolerance, cache_size=self.cache_mb)
+        model = SVC(kernel="linear", tol=tolerance, cache_size=self.cache_mb, random_state=0)
         with warnings.catch_warnings(record=True, action="always") as heard:
             model.fit(program.X, program.y, sample_weight=program.upper)
         alpha_y = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_

@@ -97,6 +97,7 @@ BAD = [
     (["--nonsense"], "--nonsense: no such option"),
     (["experiment=none_such"], "there is no experiment 'none_such'"),
     (["problem.C=1,", "x"], ""),
+    (["dataset=null"], "there is no dataset 'null'"),
 ]
 
 

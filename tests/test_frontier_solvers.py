@@ -351,3 +351,12 @@ def test_extrapolation_never_loses_and_keeps_w_in_step(bias):
         assert state.value() >= before
         np.testing.assert_allclose(state.w, problem.weights(state.alpha), atol=1e-8 * (1.0 + np.abs(state.w).max()))
     assert ((state.alpha >= 0.0) & (state.alpha <= problem.upper)).all()
+
+
+def test_a_row_of_zeros_at_the_hard_margin_proves_that_nothing_separates_the_data():
+    X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]])
+    program = BoxDual(X, np.array([1.0, -1.0, 1.0]), np.full(3, np.inf), np.zeros(3))
+    for solver in (CoordinateDescent(), Auto()):
+        *_, last = islice(solver.iterates(program), 50)
+        assert np.isfinite(last.x).all()
+        assert last.x[2] == last.x.max() > 0.0
