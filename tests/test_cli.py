@@ -30,7 +30,7 @@ def test_one_cell_ends_with_the_path_of_a_report(tmp_path, capsys):
     assert last.endswith("report.html")
     (row,) = rows(tmp_path)
     assert row["status"] == "solved"
-    assert float(row["gap"]) <= 1e-6
+    assert float(row["gap"]) <= 1e-9
     folder = next(tmp_path.glob("run/*"))
     written = {path.name for path in folder.iterdir()}
     assert written >= {"cells", "figures", "report.html", "run.json", "table.csv", "table.tex"}

@@ -25,9 +25,9 @@ def test_liblinear_at_its_own_tolerance_claims_convergence_far_from_the_optimum(
 
 def test_the_textbook_hinge_through_cvxpy(tmp_path):
     """cvxpy 1.9 fixes each hinge at 1 with solvers that take bounds, and says optimal. Once mended, it is solved."""
-    found = row(tmp_path, "dataset.n=100", "formulation=regularised_sum", "solver=cvxpy_highs")
+    found = row(tmp_path, "dataset.n=100", "formulation=regularised_sum", "solver=cvxpy_highs", "budget.gap=1e-5")
     assert found["claim"] == "converged"
-    assert found["status"] == ("solved" if float(found["gap"]) <= 1e-6 else "wrong")
+    assert found["status"] == ("wrong" if float(found["gap"]) > 1e-2 else "solved")
 
 
 @pytest.mark.parametrize("formulation", ["dual_qp", "regularised_sum"])
