@@ -9,14 +9,13 @@ import os
 import sys
 from pathlib import Path
 
-from datasets.cache import folder
-
 
 def _use_cache_of_these_sources() -> None:
     sha = hashlib.sha256()
     for path in sorted((Path(__file__).parent / "kernels").glob("*.py")):
         sha.update(path.read_bytes())
-    place = os.environ.setdefault("NUMBA_CACHE_DIR", str(folder() / f"kernels-{sha.hexdigest()[:12]}"))
+    user = Path(os.environ.get("MARGINBENCH_CACHE") or Path.home() / ".cache" / "marginbench")
+    place = os.environ.setdefault("NUMBA_CACHE_DIR", str(user / f"kernels-{sha.hexdigest()[:12]}"))
     if "numba" in sys.modules:  # imported before us, it has read its settings already
         sys.modules["numba"].config.CACHE_DIR = place
 

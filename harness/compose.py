@@ -73,6 +73,9 @@ class Composer:
 
     def cells(self, overrides: Sequence[str]) -> list[dict[str, Any]]:
         """The configurations of a sweep: the product of all comma-separated values, an experiment's first."""
+        for text in overrides:
+            if text.lstrip("+~").startswith(("hydra/launcher", "hydra/sweeper")):
+                raise InputError(f"{text}: cells are run by marginbench itself, in processes of their own")
         experiment = self._base(self._parsed(self._without_sweeps(overrides)))
         given = [f"{key}={value}" for key, value in experiment.params.items()]
         product = BasicSweeper.split_arguments(self._parsed([*given, *overrides]), None)[0]

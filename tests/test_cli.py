@@ -98,6 +98,7 @@ BAD = [
     (["experiment=none_such"], "there is no experiment 'none_such'"),
     (["problem.C=1,", "x"], ""),
     (["dataset=null"], "there is no dataset 'null'"),
+    (["hydra/launcher=basic"], "cells are run by marginbench itself"),
 ]
 
 
