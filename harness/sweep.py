@@ -148,8 +148,8 @@ class Sweep:
                 record.dataset, record.method = one.cell.dataset_name, one.cell.method
                 record.formulation, record.solver = one.cell.formulation_name, one.cell.solver_name
                 if store is not self.store:
+                    self._keep_known(store, record.problem)  # first: a record here is never without its reference
                     self.store.put(record)
-                    self._keep_known(store, record.problem)
                 return record
         return None
 

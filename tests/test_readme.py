@@ -34,9 +34,9 @@ def test_every_experiment_named_is_there_and_composes():
 
 def test_the_solver_of_the_readme_runs(tmp_path):
     code = re.search(r"```python\n(.*?)```", TEXT, re.DOTALL)[1]
-    (tmp_path / "mine.py").write_text(code)
+    (tmp_path / "mine_of_readme.py").write_text(code)  # a name that no other test has imported
     (tmp_path / "conf" / "solver").mkdir(parents=True)
-    (tmp_path / "conf" / "solver" / "mine.yaml").write_text("_target_: mine.Mine\nseed: ${seed}\n")
+    (tmp_path / "conf" / "solver" / "mine.yaml").write_text("_target_: mine_of_readme.Mine\nseed: ${seed}\n")
     options = ["dataset=text", "dataset.n=100", "solver=mine", "--config-dir", str(tmp_path / "conf")]
     assert main(["run", *options, f"out={tmp_path}/out"]) == 0
     with next((tmp_path / "out").glob("*/*/table.csv")).open() as file:
