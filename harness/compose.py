@@ -112,8 +112,8 @@ class Composer:
     def _parse_one(self, text: str) -> Override:
         try:
             return OverridesParser.create(config_loader=self.loader).parse_override(text)
-        except HydraException as error:
-            raise InputError(f"{text}: {str(error).splitlines()[0]}") from None
+        except HydraException:
+            raise InputError(f"{text}: cannot be read; possible are key=value and key=value1,value2") from None
 
     def _without_sweeps(self, overrides: Sequence[str]) -> list[str]:
         """The overrides with the first value of each sweep, enough to see the experiment's parameters."""

@@ -96,7 +96,8 @@ BAD = [
     (["dataset=overlapping", "dataset.n=1"], "n=1"),
     (["--nonsense"], "--nonsense: no such option"),
     (["experiment=none_such"], "there is no experiment 'none_such'"),
-    (["problem.C=1,", "x"], ""),
+    (["problem.C=1,"], "problem.C=1,: cannot be read; possible are key=value"),
+    (["nonsense"], "nonsense: cannot be read"),
     (["dataset=null"], "there is no dataset 'null'"),
     (["hydra/launcher=basic"], "cells are run by marginbench itself"),
 ]
