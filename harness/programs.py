@@ -86,19 +86,11 @@ def smallest_qp() -> QuadraticProgram:
 
 
 @dataclass(frozen=True, eq=False)
-class BoxDual(Program):
-    """max sum_i a_i - 1/2 ||sum_i a_i y_i x_i||^2 - 1/2 sum_i curvature_i a_i^2,  0 <= a_i <= upper_i
-    and, where `equality`, sum_i a_i y_i = 0.
-
-    The dual of every loss here: hinge (curvature 0), squared hinge (upper inf), smoothed hinge (both finite).
-    The Gram matrix is never formed. x is alpha; the optional dual of the dual is (w, b).
-    """
+class OnSamples(Program):
+    """A program that keeps the samples as they are: rows x_i of X with labels y_i."""
 
     X: Matrix
     y: Array
-    upper: Array
-    curvature: Array
-    equality: bool = False
 
     @property
     def n(self) -> int:
@@ -112,6 +104,20 @@ class BoxDual(Program):
     def rows(self) -> Dense | CSR:
         """X for compiled kernels (`harness.kernels.rows`)."""
         return rows_of(self.X)
+
+
+@dataclass(frozen=True, eq=False)
+class BoxDual(OnSamples):
+    """max sum_i a_i - 1/2 ||sum_i a_i y_i x_i||^2 - 1/2 sum_i curvature_i a_i^2,  0 <= a_i <= upper_i
+    and, where `equality`, sum_i a_i y_i = 0.
+
+    The dual of every loss here: hinge (curvature 0), squared hinge (upper inf), smoothed hinge (both finite).
+    The Gram matrix is never formed. x is alpha; the optional dual of the dual is (w, b).
+    """
+
+    upper: Array
+    curvature: Array
+    equality: bool = False
 
     def head(self, k: int = 2) -> "BoxDual":
         """The program of the first k samples, on views: kernels compiled for it are compiled for this one."""
@@ -191,31 +197,16 @@ Loss = Hinge | SmoothedHinge | SquaredHinge | PerceptronLoss
 
 
 @dataclass(frozen=True, eq=False)
-class RegularisedRisk(Program):
+class RegularisedRisk(OnSamples):
     """min lam/2 ||w||^2 + sum_i weight_i h(m_i), m_i = y_i (w.x_i + b); b = 0 unless `intercept`.
 
     x is w, followed by b where `intercept`.
     """
 
-    X: Matrix
-    y: Array
     lam: float
     weight: Array
     loss: Loss
     intercept: bool = False
-
-    @property
-    def n(self) -> int:
-        return self.X.shape[0]
-
-    @property
-    def d(self) -> int:
-        return self.X.shape[1]
-
-    @cached_property
-    def rows(self) -> Dense | CSR:
-        """X for compiled kernels (`harness.kernels.rows`)."""
-        return rows_of(self.X)
 
     def head(self, k: int = 2) -> "RegularisedRisk":
         """The program of the first k samples, on views: kernels compiled for it are compiled for this one."""
