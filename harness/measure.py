@@ -1,7 +1,8 @@
 """The loop around a solver: the clock, the schedule of certificates and the stopping rule.
 
 The clock runs only inside `next()`. Certificates are computed between two steps, on a schedule by iteration number
-(every one up to 20, then each 5 % further), so that what is measured depends on nothing but the configuration.
+(every one up to 20, then each 5 % further, and where the solver asks for it), so that what is measured depends on
+nothing but the configuration.
 """
 
 import time
@@ -130,7 +131,7 @@ def trace(
         seconds = wall_step if solver.restarts else seconds + wall_step
         cpu_seconds = cpu_step if solver.restarts else cpu_seconds + cpu_step
         spent = seconds > budget.seconds or iteration >= budget.iterations
-        if iteration >= due or solver.restarts or iterate.claim or spent:
+        if iteration >= due or solver.restarts or iterate.claim or iterate.look or spent:
             looked_at = iteration
             while due <= iteration:
                 due = next(stops)

@@ -71,7 +71,7 @@ class Auto(Solver):
             if iterate.info["estimate"] < NEAR and iterate.x is not None and iterate.dual is not None:
                 start = iterate.dual.copy(), iterate.x.copy()
         for iterate in newton.iterates(program, start):
-            yield labelled(iterate, "newton_augmented", why)
+            yield replace(labelled(iterate, "newton_augmented", why), look=True)
 
 
 def beyond(program: BoxDual) -> str:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from harness.kernels.passes import add_gram, take
+from harness.kernels.passes import take, update_gram
 from harness.kernels.smoothing import Block, State, widths
 from harness.problem import Array
 from harness.programs import BoxDual, Program
@@ -64,7 +64,9 @@ class NewtonAugmented(Solver):
         for _ in zip(range(3), self.iterates(head), strict=False):
             pass
         for rows in (head.rows, take(head.rows, np.arange(1))):  # n < d would not form G
-            add_gram(rows, np.arange(0), np.ones(0), head.equality, np.zeros((1, 1)))
+            update_gram(
+                rows, head.upper[:0], np.zeros(0, np.bool_), np.zeros(0, np.bool_), 0, head.equality, np.zeros((1, 1))
+            )
 
     def iterates(self, program: Program, start: tuple[Array, Array] | None = None) -> Iterator[Iterate]:
         """start: (w, alpha) of another method, w followed by b where the program has the equality."""
@@ -110,7 +112,7 @@ class NewtonAugmented(Solver):
             state = part.state(theta, np.zeros(size), h=2.0)
             for h in hs:
                 state.h = h
-                part.minimise(state, np.zeros(block.size), tolerance=0.1, limit=100)
+                part.minimise(state, tolerance=0.1, limit=100)
             hs = [0.3]
         state.h *= SHRINK
         return state
@@ -133,11 +135,10 @@ def refine(block: Block, state: State, widen: float) -> bool:
     rows = np.flatnonzero(within)
     part = block.take(rows)
     small = State(state.theta, state.alpha[rows], state.m[rows], state.pull, state.h)
-    fixed = part.pull(-small.alpha, out=state.pull.copy())
     for _ in range(2 if rows.size > 0.2 * block.n else 3):
         tolerance = max(min(0.03, 0.3 * small.h) / widen**2 if small.h > 1e-6 else 0.0, 1e-13)
         everything = rows.size == block.n
-        if not part.minimise(small, fixed, tolerance, limit=300 if everything else 60) and not everything:
+        if not part.minimise(small, tolerance, limit=300 if everything else 60) and not everything:
             return False
         small.h = max(small.h * SHRINK, FINEST)
     state.alpha[rows], state.pull, state.h = small.alpha, small.pull, small.h

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from harness.certificate import certify
 from harness.kernels.faces import Face, minimise_on_face, projected_search
-from harness.kernels.passes import add_gram, combine, margins, squared_norms, take
+from harness.kernels.passes import combine, margins, squared_norms, take, update_gram
 from harness.kernels.rows import rows_of
 from harness.kernels.smoothing import Block, solve_positive
 from harness.problem import Point, Problem
@@ -296,9 +296,15 @@ def test_passes_are_the_products_they_name(sparse):
     margins(take(rows, index), y[index], w, 0.0, part)
     np.testing.assert_allclose(part, (y * (X @ w))[index])
     G, X1 = np.zeros((5, 5)), np.hstack([X, np.ones((20, 1))])[index]
-    add_gram(rows, index, np.abs(a[index]), True, G)
-    add_gram(rows, index[:1], -np.abs(a[index[:1]]), True, G)
-    np.testing.assert_allclose(np.triu(G), np.triu((X1[1:].T * np.abs(a[index[1:]])) @ X1[1:]), atol=1e-12)
+    v, F, in_G = np.abs(a), np.isin(np.arange(20), index), np.zeros(20, np.bool_)
+    update_gram(rows, v, F, in_G, 3, True, G)
+    np.testing.assert_array_equal(in_G, F)
+    F[index[0]] = False
+    update_gram(rows, v, F, in_G, 1, True, G)
+    np.testing.assert_allclose(np.triu(G), np.triu((X1[1:].T * v[index[1:]]) @ X1[1:]), atol=1e-12)
+    many = np.zeros((5, 5))
+    update_gram(rows, v, F, np.zeros(20, np.bool_), 10**6, True, many)
+    np.testing.assert_allclose(np.triu(many), np.triu(G), atol=1e-12)
 
 
 @pytest.mark.parametrize("bias", [False, True])

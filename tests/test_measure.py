@@ -33,12 +33,14 @@ class Ticking(Solver):
     steps: int = 5
     claim: str = ""
 
+    look: int = 0
+
     accepts = (Program,)
 
     def iterates(self, program):
-        for _ in range(self.steps):
+        for step in range(1, self.steps + 1):
             self.clock.spend(1.0)
-            yield Iterate(np.zeros(1), claim=self.claim)
+            yield Iterate(np.zeros(1), claim=self.claim, look=step == self.look)
         self.clock.spend(1.0)
 
 
@@ -106,6 +108,12 @@ def test_schedule_is_dense_first_and_geometric_later():
     assert first[:20] == list(range(1, 21))
     assert all(1 <= b - a <= 0.06 * a + 1 for a, b in itertools.pairwise(first))
     assert first[-1] > 10**5
+
+
+def test_a_solver_may_ask_for_a_look_between_those_of_the_schedule():
+    steps, asked = [[s.iteration for s in run(Ticking(FakeClock(), 60, look=k)).snapshots] for k in (0, 58)]
+    assert 58 not in steps
+    assert asked == sorted({*steps, 58})
 
 
 def test_a_no_op_solver_costs_less_than_a_millisecond_a_step():

@@ -10,6 +10,8 @@ from numba import njit
 from harness.kernels.rows import CSR, FAST, Dense, add, dot, norm2
 from harness.problem import Array
 
+SMALL = 100_000
+"""Entries of a Gram matrix times rows up to which a dense update is done in a loop."""
 BLOCK = 2048
 """Rows of dense data weighted at a time: a copy of this many rows, never of all."""
 
@@ -60,36 +62,63 @@ def _take(indptr, indices, data, index):
     return ends, columns, values
 
 
-def add_gram(rows: Dense | CSR, index: Array, weight: Array, bias: bool, G: Array) -> None:
-    """G += sum_r weight_r z z', upper triangle, z = x_i with a 1 appended where `bias`, i = index_r.
+def update_gram(rows: Dense | CSR, v: Array, F: Array, in_G: Array, count: int, bias: bool, G: Array) -> None:
+    """G, the upper triangle of sum v_i z_i z_i' over in_G, becomes that over F, and in_G becomes F.
 
-    The weights of one call are all positive or all negative.
+    z = x, with a 1 appended where `bias`. count: the rows that enter or leave; many dense ones are left to BLAS.
     """
     if isinstance(rows, CSR):
-        _add_gram(rows.indptr, rows.indices, rows.data, index, weight, bias, G)
-        return
-    d = rows.X.shape[1]
+        _update_csr(rows.indptr, rows.indices, rows.data, v, F, in_G, bias, G)
+    elif count * G.size < SMALL:
+        _update_dense(rows.X, v, F, in_G, bias, G)
+    else:
+        for sign, index in ((1.0, np.flatnonzero(F & ~in_G)), (-1.0, np.flatnonzero(in_G & ~F))):
+            _add_blocks(rows.X, index, v, sign, bias, G)
+    in_G[:] = F
+
+
+def _add_blocks(X: Array, index: Array, v: Array, sign: float, bias: bool, G: Array) -> None:
+    """G += sign sum v_i z_i z_i' over index."""
+    d = X.shape[1]
     for k in range(0, index.size, BLOCK):
-        v = weight[k : k + BLOCK]
-        root = np.sqrt(np.abs(v))
-        Z = rows.X[index[k : k + BLOCK]]
+        part = index[k : k + BLOCK]
+        root = np.sqrt(v[part])
+        Z = X[part]
         Z *= root[:, None]
-        G[:d, :d] += np.copysign(1.0, v[0]) * (Z.T @ Z)  # a matrix with its own transpose: half the work
+        G[:d, :d] += sign * (Z.T @ Z)  # a matrix with its own transpose: half the work
         if bias:
-            G[:d, d] += np.copysign(root, v) @ Z
-            G[d, d] += v.sum()
+            G[:d, d] += sign * (root @ Z)
+            G[d, d] += sign * v[part].sum()
 
 
 @njit(cache=True, fastmath=FAST)
-def _add_gram(indptr, indices, data, index, weight, bias, G):
-    last = np.uint64(G.shape[0] - 1)
-    for r in range(index.size):
-        start, end = np.uint64(indptr[index[r]]), np.uint64(indptr[index[r] + 1])
-        for k in range(start, end):
-            scale, line = weight[r] * data[k], G[np.uint64(indices[k])]
-            for l in range(k, end):
-                line[np.uint64(indices[l])] += scale * data[l]
+def _update_dense(X, v, F, in_G, bias, G):
+    d = X.shape[1]
+    for i in range(F.size):
+        if F[i] != in_G[i]:
+            weight, x = v[i] if F[i] else -v[i], X[i]
+            for j in range(d):
+                scale, line = weight * x[j], G[j]
+                for l in range(j, d):
+                    line[l] += scale * x[l]
+                if bias:
+                    line[d] += scale
             if bias:
-                line[last] += scale
-        if bias:
-            G[last, last] += weight[r]
+                G[d, d] += weight
+
+
+@njit(cache=True, fastmath=FAST)
+def _update_csr(indptr, indices, data, v, F, in_G, bias, G):
+    last = np.uint64(G.shape[0] - 1)
+    for i in range(F.size):
+        if F[i] != in_G[i]:
+            weight = v[i] if F[i] else -v[i]
+            start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+            for k in range(start, end):
+                scale, line = weight * data[k], G[np.uint64(indices[k])]
+                for l in range(k, end):
+                    line[np.uint64(indices[l])] += scale * data[l]
+                if bias:
+                    line[last] += scale
+            if bias:
+                G[last, last] += weight

@@ -21,8 +21,8 @@ from numba import njit
 from scipy.linalg.lapack import dposv
 from scipy.sparse import csr_array
 
-from harness.kernels.passes import add_gram, combine, margins, squared_norms, take
-from harness.kernels.rows import CSR, FAST, Dense
+from harness.kernels.passes import combine, margins, squared_norms, take, update_gram
+from harness.kernels.rows import CSR, FAST, Dense, add
 from harness.problem import Array
 from harness.programs import BoxDual
 
@@ -106,31 +106,29 @@ class Block:
             gap += abs(float(state.theta[-1] * state.pull[-1]))
         return gap, max(1.0, 0.5 * float(w @ w) + loss)
 
-    def minimise(self, state: State, fixed: Array, tolerance: float, limit: int) -> bool:
-        """One proximal step: theta and m <- those of g = 0, alpha <- p, pull <- fixed + sum_i p_i y_i (x_i, 1).
+    def minimise(self, state: State, tolerance: float, limit: int) -> bool:
+        """One proximal step: theta and m <- those of g = 0, alpha <- p, and pull with it.
 
-        fixed: the pull of rows held elsewhere. False when `limit` steps did not bring ||g|| below tolerance ||w||.
+        pull includes the rows held elsewhere. False when `limit` steps did not bring ||g|| below tolerance ||w||.
         """
         if self.n == 0 and self.bias:
             return False  # nothing here binds b
-        theta, m, p, dm = state.theta, state.m, np.empty(self.n), np.empty(self.n)
+        theta, m, h, p, pull, dm = state.theta, state.m, state.h, state.alpha.copy(), state.pull, np.empty(self.n)
+        loss = state.alpha, self.upper, self.v, h, self.kappa
         length, rebuilt, solved, size = 0.0, False, False, np.inf
         for step_count in range(limit + 1):
-            changed = slopes(m, state.alpha, self.upper, self.v, state.h, self.kappa, p, self.F)
-            pull = self.pull(p, fixed.copy())
+            changed = respond(self.rows, self.y, m, *loss, p, self.F, pull, self.bias)
             g = self.ridge * theta - pull
-            size, before = float(np.linalg.norm(g)), size
-            solved = size <= tolerance * float(np.linalg.norm(theta[: self.d]))
+            size, before = float(g @ g) ** 0.5, size
+            solved = size <= tolerance * float(theta[: self.d] @ theta[: self.d]) ** 0.5
             if length == 1.0 and changed == 0 and size > 0.5 * before:
                 # A full step on an unchanged F is exact, and the next refines it. If it does not, the system is to
                 # blame: the small one where columns differ in scale, the other one where |F| < d and h is small.
                 solved, self.swap = solved or self.swap or self.d > 1000, True
             if solved or step_count == limit:
                 break
-            step = -self.direction(g, state.h)
-            self.margins(step, dm)
-            slope, curve = float((self.ridge * theta - fixed) @ step), float(self.ridge * step @ step)
-            length = line_search(m, dm, state.alpha, self.upper, self.v, state.h, self.kappa, slope, curve)
+            step = -self.direction(g, h)
+            length = advance(self.rows, self.y, theta, m, *loss, p, float(g @ step), step, dm, self.bias)
             if np.isinf(length):
                 break  # unbounded in b: the rows of one class are all held elsewhere
             if length == 0.0:
@@ -140,9 +138,7 @@ class Block:
                 rebuilt, self.G = True, None  # no descent: G may be stale after many updates; once more with a new one
                 continue
             rebuilt = False
-            theta += length * step
-            m += length * dm
-        state.alpha, state.pull = p, pull
+        state.alpha = p
         return solved
 
     def direction(self, g: Array, h: float) -> Array:
@@ -156,14 +152,13 @@ class Block:
         return solve_positive(H, g)
 
     def _gram(self, k: int) -> Array:
-        enter, leave = np.flatnonzero(self.F & ~self.in_G), np.flatnonzero(self.in_G & ~self.F)
-        if self.G is None or enter.size + leave.size > 0.7 * k or k < 0.3 * self.most:
+        count = differing(self.F, self.in_G)
+        if self.G is None or count > 0.7 * k or k < 0.3 * self.most:
             # Cheaper than the update, or so much has left that what remains is mostly rounding.
-            self.G, self.most, enter, leave = np.zeros((self.size, self.size)), k, np.flatnonzero(self.F), leave[:0]
-        add_gram(self.rows, enter, self.v[enter], self.bias, self.G)
-        add_gram(self.rows, leave, -self.v[leave], self.bias, self.G)
+            self.G, self.most, count = np.zeros((self.size, self.size)), k, k
+            self.in_G[:] = False
+        update_gram(self.rows, self.v, self.F, self.in_G, count, self.bias, self.G)
         self.most = max(self.most, k)
-        self.in_G[:] = self.F
         return self.G
 
     def _small_system(self, g: Array, h: float, k: int) -> Array:
@@ -204,29 +199,56 @@ def solve_positive(H: Array, right: Array) -> Array:
 
 
 @njit(cache=True, fastmath=FAST)
-def slopes(m, alpha, upper, v, h, kappa, p, F):
-    """p_i and F = {0 < p_i < u_i}; returns how many rows entered or left F."""
-    changed = 0
+def respond(rows, y, m, alpha, upper, v, h, kappa, p, F, pull, bias):
+    """p and F = {0 < p_i < u_i} of the margins m, and pull by what p has changed; returns how many rows changed F."""
+    changed, balance = 0, 0.0
     for i in range(m.size):
         a = (h * alpha[i] + v[i] * (1.0 - m[i])) / (h + kappa)
         free = 0.0 < a < upper[i]
-        p[i] = a if free else (0.0 if a <= 0.0 else upper[i])
+        a = a if free else (0.0 if a <= 0.0 else upper[i])
         if free != F[i]:
             F[i] = free
             changed += 1
+        if a != p[i]:
+            scale = (a - p[i]) * y[i]
+            add(rows, i, scale, pull)
+            balance += scale
+            p[i] = a
+    if bias:
+        pull[-1] += balance
     return changed
 
 
 @njit(cache=True, fastmath=FAST)
-def line_search(m, dm, alpha, upper, v, h, kappa, slope, curve):
-    """The zero of s -> slope + s curve - sum_i p_i(m + s dm) dm_i, to a fifth of its value at 0.
+def advance(rows, y, theta, m, alpha, upper, v, h, kappa, p, slope, step, dm, bias):
+    """theta and m moved along `step`, on which the derivative at 0 is `slope`; returns how far (`line_search`)."""
+    margins(rows, y, step, step[-1] if bias else 0.0, dm)
+    rest, curve = slope, 0.0
+    for i in range(m.size):
+        rest += p[i] * dm[i]
+    for j in range(step.size - bias):
+        curve += step[j] * step[j]
+    length = line_search(m, dm, alpha, upper, v, h, kappa, slope, rest, curve)
+    if 0.0 < length < np.inf:
+        for j in range(step.size):
+            theta[j] += length * step[j]
+        for i in range(m.size):
+            m[i] += length * dm[i]
+    return length
+
+
+@njit(cache=True, fastmath=FAST)
+def line_search(m, dm, alpha, upper, v, h, kappa, slope, rest, curve):
+    """The zero of s -> rest + s curve - sum_i p_i(m + s dm) dm_i, to a fifth of its value at 0, which is `slope`.
 
     The function is piecewise linear and increasing: Newton's method inside a bracket. 0 if s = 0 is no descent, inf if
     there is no zero.
     """
-    start, s, low, high = 0.0, 0.0, 0.0, np.inf
-    for trial in range(60):
-        derivative, second = slope + s * curve, curve
+    if not slope < 0.0:
+        return 0.0
+    s, low, high = 1.0, 0.0, np.inf
+    for _ in range(60):
+        derivative, second = rest + s * curve, curve
         for i in range(m.size):
             a = (h * alpha[i] + v[i] * (1.0 - m[i] - s * dm[i])) / (h + kappa)
             if a >= upper[i]:
@@ -234,12 +256,7 @@ def line_search(m, dm, alpha, upper, v, h, kappa, slope, curve):
             elif a > 0.0:
                 derivative -= a * dm[i]
                 second += v[i] / (h + kappa) * dm[i] * dm[i]
-        if trial == 0:
-            if not derivative < 0.0:
-                return 0.0
-            start, s = -derivative, 1.0
-            continue
-        if abs(derivative) <= 0.2 * start:
+        if abs(derivative) <= -0.2 * slope:
             return s
         if derivative > 0.0:
             high = s
@@ -253,6 +270,15 @@ def line_search(m, dm, alpha, upper, v, h, kappa, slope, curve):
         elif not low < s < high:
             s = 0.5 * (low + high)
     return s
+
+
+@njit(cache=True)
+def differing(F, G):
+    """How many entries of two masks differ."""
+    count = 0
+    for i in range(F.size):
+        count += F[i] != G[i]
+    return count
 
 
 @njit(cache=True, fastmath=FAST)
