@@ -7,12 +7,13 @@ watched: the decay of its own estimate of the gap predicts how many epochs it st
 more than a Newton solve, Newton takes over from the point reached. Costs in nanoseconds come from counts alone, so that
 the choice is the same in every run:
 
-    epoch     4 nnz + 50 n, times the share of rows not at rest      rows in random order, written if they move;
+    epoch     3 nnz + 20 n, times the share of rows not at rest      rows in random order, written if they move;
               and 100 n more for data beyond the cache               two misses a row
-    Newton    60 nnz + 50 (D^3 / 30 + 5e4),   D = min(n, d)          25 passes and 50 factorisations
+    Newton    60 nnz + 3 D^3 + 1.2e6,   D = min(n, d)                25 passes and 40 factorisations
 
-Where Newton costs as much as a hundred epochs (n < d, sparse rows), coordinate descent goes first whatever C. With a
-free bias it needs multiplier steps on top, and Newton goes first otherwise.
+where an entry of a dense matrix costs a third of a non-zero. Where Newton costs as much as 600 epochs (n < d, sparse
+rows), coordinate descent goes first whatever C. With a free bias it needs multiplier steps on top, and Newton goes
+first otherwise.
 Each iterate says which solver made it and why (`picked`, `why`).
 """
 
@@ -35,7 +36,7 @@ CACHED = 2**21
 PATIENCE = 0.1
 """Share of a Newton solve that coordinate descent may cost before its slowness is believed: at a large C the first
 epochs predict nothing (text, wide at C = 100: done in 40 and 75 epochs, where 13 of them foretold a million)."""
-DEAR = "a Newton solve costs as much as a hundred epochs"
+DEAR = "a Newton solve costs as much as 600 epochs"
 SMALL_C = "u_i ||x_i||^2 <= 1/2 on average: most multipliers end at their bound"
 NEAR = 0.05
 """Relative gap below which the point of coordinate descent is a better start for Newton than its own."""
@@ -83,7 +84,7 @@ def first_choice(program: BoxDual) -> str:
     """SMALL_C or DEAR, for which coordinate descent goes first, or why Newton does."""
     cost = Watch(program)
     epoch = cost.row * program.n
-    if cost.newton > 100.0 * epoch and min(program.n, program.d) > 200:  # below that, both take a moment
+    if cost.newton > 600.0 * epoch and min(program.n, program.d) > 200:  # below that, both take a moment
         return DEAR
     if program.equality:
         return "free bias, and a Newton system of moderate size"
@@ -93,16 +94,20 @@ def first_choice(program: BoxDual) -> str:
     reach = float((np.minimum(head.upper, 1e300) * q).mean())
     if reach > 0.5:
         return f"u_i ||x_i||^2 = {reach:.2g} on average, and a Newton system of moderate size"
-    return "four epochs cost more than Newton" if 4.0 * epoch > cost.newton else SMALL_C
+    return "six epochs cost more than Newton" if 6.0 * epoch > cost.newton else SMALL_C
 
 
 class Watch:
     """Is coordinate descent dearer than Newton?"""
 
     def __init__(self, program: BoxDual) -> None:
-        nnz = program.rows.data.size if isinstance(program.rows, CSR) else program.rows.X.size
-        self.row = 4.0 * nnz / program.n + (50.0 if nnz < CACHED else 150.0)
-        self.newton = 60.0 * nnz + 50.0 * (min(program.n, program.d) ** 3 / 30.0 + 5e4)
+        size = min(program.n, program.d)
+        if isinstance(program.rows, CSR):
+            nnz, entry, passes = program.rows.data.size, 3.0, 60.0
+        else:
+            nnz, entry, passes = program.rows.X.size, 1.0, 25.0
+        self.row = entry * nnz / program.n + (20.0 if nnz < CACHED else 120.0)
+        self.newton = passes * nnz + 3.0 * size**3 + 1.2e6
         self.history: list[float] = []
         self.spent, self.multipliers = 0.0, program.equality
 

@@ -122,3 +122,16 @@ def _update_csr(indptr, indices, data, v, F, in_G, bias, G):
                     line[last] += scale
             if bias:
                 G[last, last] += weight
+
+
+@njit(cache=True)
+def shuffle(order, active, bits):
+    """Fisher-Yates on order[:active] with Marsaglia's xorshift, whose state is bits[0]."""
+    x = bits[0]
+    for k in range(active - 1, 0, -1):
+        x ^= x << np.uint64(13)
+        x ^= x >> np.uint64(7)
+        x ^= x << np.uint64(17)
+        j = np.int64(((x >> np.uint64(32)) * np.uint64(k + 1)) >> np.uint64(32))
+        order[k], order[j] = order[j], order[k]
+    bits[0] = x
