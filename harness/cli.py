@@ -161,8 +161,8 @@ def validate(arguments: Sequence[str]) -> int:
     own = "." in name and name not in composer.names("solver")
     options = [word.removeprefix("solver.") for word in overrides if own and word.startswith("solver.")]
     config = composer.config([word for word in overrides if not (own and word.startswith(("solver=", "solver.")))])
-    check_numbers("budget", config["budget"])
-    check_numbers("limits", config["limits"])
+    check_numbers("budget.", config["budget"])
+    check_numbers("limits.", config["limits"])
     formulation = config["choices"]["formulation"]
     known = {key: value for key, value, _ in configs("formulation", [folder, CONF] if folder else [CONF])}
     card = examine(

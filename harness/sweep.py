@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +42,14 @@ class Data:
 
 @dataclass(frozen=True)
 class Planned:
-    """A cell that passed all checks, the problem that judges it, and the name of its record."""
+    """A cell that passed all checks, the problem that judges it, and the names of its record and of its first run."""
 
     cell: Cell
     data: Data
     judged: Problem
     problem: str
     key: str
+    first: str
 
 
 def load(cells: Sequence[Cell], folder: Path) -> dict[str, Data]:
@@ -74,20 +76,20 @@ def plan(cells: Sequence[Cell], loaded: dict[str, Data]) -> list[Planned]:
         formulation: Formulation = instantiate(cell.formulation)
         solver: Solver = instantiate(cell.solver)
         judged = formulation.judged(make_problem(data.X, data.y, cell.problem))
-        check_numbers("budget", cell.budget)
-        check_numbers("limits", cell.limits)
+        check_numbers("budget.", cell.budget)
+        check_numbers("limits.", cell.limits)
         name = problem_key(judged, data.digest)
-        key = cell_key(
+        key = partial(
+            cell_key,
             name,
             formulation=cell.formulation,
             solver=cell.solver,
             budget=cell.budget,
             limits=cell.limits,
             seed=cell.seed,
-            repeat=cell.repeat,
             versions=library_versions(solver),
         )
-        planned.append(Planned(cell, data, judged, name, key))
+        planned.append(Planned(cell, data, judged, name, key(repeat=cell.repeat), key(repeat=0)))
     return planned
 
 
@@ -95,7 +97,12 @@ def check_numbers(group: str, config: Config) -> None:
     """Every budget and limit is a number above 0."""
     for name, value in config.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-            raise InputError(f"{group}.{name}={value}: needs a number above 0")
+            raise InputError(f"{group}{name}={value}: needs a number above 0")
+
+
+def cpu_seconds(record: Record) -> float:
+    """Of the whole process of a cell; infinity where that was ended from outside."""
+    return float(record.machine.get("process_cpu_seconds", np.inf))
 
 
 class Sweep:
@@ -111,23 +118,36 @@ class Sweep:
         self.library = library or Library()
         self.known: dict[str, Known] = {}
         self.reused = 0
+        self.left_out = 0
+        """Repeats not run, since the first run of their cell was dear."""
         self.costs: list[float] = []
         """CPU seconds of each cell beside its solver: this process, the cell's certificates and its start."""
 
-    def records(self, planned: Sequence[Planned], seed: int = 0) -> Iterator[Record]:
-        """Run what is missing; yield each record when it is stored. Random order spreads drifts of the machine."""
-        missing = []
+    def records(self, planned: Sequence[Planned], seed: int = 0, repeat_below: float = np.inf) -> Iterator[Record]:
+        """Run what is missing; yield each record when it is stored.
+
+        Repeats take turns, and within a turn the order is random: that spreads drifts of the machine. A cell whose
+        first run took more CPU seconds than `repeat_below` is not repeated.
+        """
+        missing, spent = [], {}
         for one in planned:
             found = self._stored(one)
             if found is None:
                 missing.append(one)
             else:
                 self.reused += 1
+                spent[one.key] = cpu_seconds(found)
                 yield found
         random.Random(seed).shuffle(missing)
+        missing.sort(key=lambda one: one.cell.repeat)
         with Isolation() as isolation:
             for one in tqdm(missing, desc="cells", unit="cell", disable=None, leave=False):
-                yield self.run(one, isolation)
+                if one.cell.repeat > 0 and spent.get(one.first, 0.0) > repeat_below:
+                    self.left_out += 1
+                    continue
+                record = self.run(one, isolation)
+                spent[one.key] = cpu_seconds(record)
+                yield record
 
     def run(self, one: Planned, isolation: Isolation) -> Record:
         known = self._known(one, isolation)
@@ -201,7 +221,7 @@ def compute_known(cell: Cell, judged: Problem, data: Data, reference: Config, is
 
 @dataclass(frozen=True)
 class Finished:
-    """The exit code, and for each cell that was asked for its record (None where an interrupt came first)."""
+    """The exit code, and for each cell that was asked for its record (None where it was not run after all)."""
 
     code: int
     records: list[Record | None]
@@ -210,6 +230,7 @@ class Finished:
 def run_cells(cells: Sequence[Cell], config: Config, name: str, command: str) -> Finished:
     """Check everything, run what no earlier run has, write the report."""
     out = Path(str(config["out"]))
+    check_numbers("", {"repeat_below": config["repeat_below"]})
     asked = plan(cells, load(cells, cache.folder() / "data"))
     planned = list({one.key: one for one in asked}.values())  # cells that come to the same thing are one
     earlier = [] if config["fresh"] else earlier_runs(out, name)
@@ -221,7 +242,7 @@ def run_cells(cells: Sequence[Cell], config: Config, name: str, command: str) ->
     records: dict[str, Record] = {}
     interrupted = False
     try:
-        for record in sweep.records(planned, config["seed"]):
+        for record in sweep.records(planned, config["seed"], float(config["repeat_below"])):
             records[record.hash] = record
     except KeyboardInterrupt:
         interrupted = True
@@ -231,7 +252,11 @@ def run_cells(cells: Sequence[Cell], config: Config, name: str, command: str) ->
     if sweep.costs:
         cost = 1e3 * (statistics.median(sweep.costs) + prepared)
         notes.append(f"the harness took {cost:.0f} ms of CPU a cell beside the solver (median; start-up shared out)")
+    if sweep.left_out:
+        dear = f"{config['repeat_below']} s of CPU (repeat_below)"
+        notes.append(f"{sweep.left_out} repeats left out: the first run of their cell took more than {dear}")
     if interrupted:
-        notes.append(f"interrupted with {len(planned) - len(records)} cells to go; the same command goes on from here")
+        left = len(planned) - len(records) - sweep.left_out
+        notes.append(f"interrupted with {left} cells to go; the same command goes on from here")
     code = finish(list(records.values()), folder, command, "\n".join(notes))
     return Finished(130 if interrupted else code, [records.get(one.key) for one in asked])

@@ -144,7 +144,8 @@ class Block:
     def direction(self, g: Array, h: float) -> Array:
         """Solve (diag(ridge) + G / (h + kappa)) x = g, by the cheaper of two systems unless it has failed."""
         k = int(np.count_nonzero(self.F))
-        cheaper = 2 * k < self.d or self.d <= 200  # G is kept from step to step, the small system is not
+        # G is kept from step to step, the small system is not: a product of sparse rows is dear (one-hot, d = 123).
+        cheaper = 2 * k < self.d or (self.d <= 200 and isinstance(self.rows, Dense))
         if k == 0 or (k < self.d and cheaper != self.swap):
             return self._small_system(g, h, k)
         H = self._gram(k) / (h + self.kappa)
