@@ -51,6 +51,8 @@ class Auto(Solver):
     accepts = (BoxDual,)
 
     def warm_up(self, program: Program) -> None:
+        assert isinstance(program, BoxDual)
+        first_choice(program)
         CoordinateDescent(self.seed).warm_up(program)
         NewtonAugmented(self.seed).warm_up(program)
 

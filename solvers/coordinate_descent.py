@@ -64,6 +64,7 @@ class CoordinateDescent(Solver):
         assert isinstance(program, BoxDual)
         head = Descent(program.head(8), self.seed)
         head.sweep()
+        head.gap = 0.0  # so that w is made afresh too
         head.check()
         head.extrapolate()
         head.accelerate(np.arange(head.alpha.size), limit=2)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from harness.kernels.passes import take, update_gram
+from harness.kernels.passes import update_gram
 from harness.kernels.smoothing import Block, State, widths
 from harness.problem import Array
 from harness.programs import BoxDual, Program
@@ -60,13 +60,14 @@ class NewtonAugmented(Solver):
 
     def warm_up(self, program: Program) -> None:
         assert isinstance(program, BoxDual)
-        head = program.head(64)
-        for _ in zip(range(3), self.iterates(head), strict=False):
-            pass
-        for rows in (head.rows, take(head.rows, np.arange(1))):  # n < d would not form G
-            update_gram(
-                rows, head.upper[:0], np.zeros(0, np.bool_), np.zeros(0, np.bool_), 0, head.equality, np.zeros((1, 1))
-            )
+        block = Block.of(program.head(64))
+        for part in (block, block.take(np.arange(block.n))):  # kernels tell data as given from rows that were copied
+            state = part.state(np.zeros(part.size), np.zeros(part.n), h=2.0)
+            part.minimise(state, tolerance=0.0, limit=2)
+            part.gap(state)
+            refine(part, state, widen=1.0)
+            none = np.zeros(0, np.bool_)
+            update_gram(part.rows, part.v[:0], none, none, 0, part.bias, np.zeros((1, 1)))  # n < d would not form G
 
     def iterates(self, program: Program, start: tuple[Array, Array] | None = None) -> Iterator[Iterate]:
         """start: (w, alpha) of another method, w followed by b where the program has the equality."""
