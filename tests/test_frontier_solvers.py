@@ -7,10 +7,12 @@ import pytest
 import scipy.sparse as sp
 
 from harness.certificate import certify
+from harness.kernels import systems
 from harness.kernels.faces import Face, minimise_on_face, projected_search
 from harness.kernels.passes import combine, margins, squared_norms, take, update_gram
 from harness.kernels.rows import rows_of
-from harness.kernels.smoothing import Block, solve_positive
+from harness.kernels.smoothing import Block
+from harness.kernels.systems import solve_positive
 from harness.problem import Point, Problem
 from harness.programs import BoxDual
 from solvers.auto import SMALL_C, Auto
@@ -307,20 +309,79 @@ def test_passes_are_the_products_they_name(sparse):
     np.testing.assert_allclose(np.triu(many), np.triu(G), atol=1e-12)
 
 
+def newton_matrix(X, v, h, bias):
+    A = np.hstack([X, np.ones((len(X), 1))])[:, : X.shape[1] + bias]
+    return np.diag(np.append(np.ones(X.shape[1]), np.zeros(int(bias)))) + (A.T * v) @ A / h
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("bias", [False, True])
-def test_both_newton_systems_give_the_same_direction(bias):
+@pytest.mark.parametrize("direct", [0, 7, 100], ids=["products", "no-gram", "all"])
+def test_all_newton_systems_give_the_same_direction(direct, bias, sparse):
+    """d = 8 is beyond direct = 7: rows while |F| <= 7, products where |F| = 12; within 100: rows, or G."""
     rng = np.random.default_rng(16)
     X, y, v = rng.normal(size=(12, 8)), np.where(rng.random(12) < 0.5, 1.0, -1.0), rng.uniform(0.5, 2.0, 12)
-    block = Block(rows_of(X), y, v, v, 0.0, 8, bias)
-    block.F[:] = np.arange(12) < 6
+    block = Block(rows_of(sp.csr_array(X) if sparse else X), y, v, v, 0.0, 8, bias, direct)
     g, h = rng.normal(size=8 + bias), 0.3
-    A = np.hstack([X, np.ones((12, 1))])[:6, : 8 + bias]
-    H = np.diag(block.ridge) + (A.T * v[:6]) @ A / h
-    np.testing.assert_allclose(block.direction(g, h), np.linalg.solve(H, g), rtol=1e-8)
-    block.F[:] = True
-    A = np.hstack([X, np.ones((12, 1))])[:, : 8 + bias]
-    H = np.diag(block.ridge) + (A.T * v) @ A / h
-    np.testing.assert_allclose(block.direction(g, h), np.linalg.solve(H, g), rtol=1e-8)
+    for k in (3, 6, 12):  # few rows are copied for products, most are not
+        block.F[:] = np.arange(12) < k
+        expected = np.linalg.solve(newton_matrix(X[:k], v[:k], h, bias), g)
+        np.testing.assert_allclose(block.system.solve(g, h), expected, rtol=1e-7)
+        block.system.swap = direct == 100 and not block.system.swap
+        np.testing.assert_allclose(block.system.solve(g, h), expected, rtol=1e-7)
+    assert (block.system.G is None) == (direct < 100)
+
+
+def test_a_matrix_beyond_the_largest_dense_one_is_never_formed():
+    """d = 10^6: G would need 8 terabytes, whatever the small system has come to."""
+    rng = np.random.default_rng(17)
+    X = sp.csr_array((rng.normal(size=90), rng.integers(0, 10**6, 90), np.arange(0, 91, 3)), shape=(30, 10**6))
+    y = np.where(np.arange(30) % 2, 1.0, -1.0)
+    block = Block(rows_of(X), y, np.ones(30), np.ones(30), 0.0, 10**6, True)
+    state = block.state(np.zeros(10**6 + 1), np.zeros(30), h=0.1)
+    block.system.swap = True
+    assert block.minimise(state, 1e-10, limit=50)
+    assert block.system.G is None
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_conjugate_gradients_serve_the_augmented_lagrangian_too(bias, monkeypatch):
+    monkeypatch.setattr(Block.__init__, "__defaults__", (0,))
+    assert all(reached(awkward(seed).with_(bias=bias, C=1.0), NewtonAugmented()) for seed in (0, 2, 3, 5))
+
+
+def test_conjugate_gradients_at_their_limit_are_slow_and_not_at_an_end(monkeypatch):
+    """A full step that does not halve the gradient ends Newton's method, unless its system was not solved."""
+    monkeypatch.setattr(systems, "PRODUCTS", 2)
+    rng = np.random.default_rng(18)
+    X, y = rng.normal(size=(60, 1)) + 0.03 * rng.normal(size=(60, 12)), np.where(np.arange(60) % 2, 1.0, -1.0)
+    block = Block(rows_of(X), y, np.full(60, np.inf), np.full(60, 1e3), 0.0, 12, False, direct=0)
+    state = block.state(np.zeros(12), np.zeros(60), h=1.0)
+    assert block.minimise(state, 1e-6, limit=3000)
+    assert np.linalg.norm(state.theta - state.pull) <= 1e-6 * np.linalg.norm(state.theta)
+
+
+def test_no_descent_by_the_small_system_is_tried_by_the_other(monkeypatch):
+    """Rounding of columns over 1e8 at C = 1e4 and h = 1e-6; here as a small system that is wrong by its sign."""
+    honest = systems.NewtonSystem._by_rows
+    monkeypatch.setattr(systems.NewtonSystem, "_by_rows", lambda *given: -honest(*given))
+    rng = np.random.default_rng(19)
+    X, y = rng.normal(size=(6, 9)), np.where(np.arange(6) % 2, 1.0, -1.0)
+    block = Block(rows_of(X), y, np.ones(6), np.ones(6), 0.0, 9, False)
+    state = block.state(np.zeros(9), np.zeros(6), h=0.5)
+    assert block.minimise(state, 1e-10, limit=50)
+    assert block.system.swap
+    assert np.linalg.norm(state.theta - state.pull) <= 1e-10 * np.linalg.norm(state.theta)
+
+
+def test_rows_all_alike_end_at_w_of_nothing_but_rounding():
+    """w = 0 solves it: no gradient is small beside ||w||, but what a step gains is."""
+    X, y = np.tile(np.random.default_rng(20).normal(size=17), (3, 1)), np.array([-1.0, 1.0, 1.0])
+    block = Block(rows_of(X), y, np.full(3, 190.0), np.full(3, 190.0), 0.0, 17, True)
+    for h in (2.0, 0.2, 0.02, 0.002):
+        state = block.state(np.zeros(18), np.zeros(3), h=h)
+        assert block.minimise(state, 1e-4, limit=10)
+        assert np.abs(state.theta[:-1]).max() <= 1e-10
 
 
 def test_a_singular_system_still_gives_a_direction():

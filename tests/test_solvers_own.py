@@ -5,7 +5,7 @@ All data are read-only: a solver that writes into them fails, and each kernel is
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import islice
 
 import clarabel
 import numpy as np
@@ -14,10 +14,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.kernels import passes, smoothing, systems
 from harness.problem import InputError, as_matrix
 from harness.programs import BoxDual, Hinge, PerceptronLoss, RegularisedRisk, SmoothedHinge, SquaredHinge
 from solvers import newton_smoothed_hinge, pegasos, perceptron, projected_gradient, sdca, smo
-from solvers.newton_smoothed_hinge import NewtonSmoothedHinge
+from solvers.newton_smoothed_hinge import NewtonSmoothedHinge, block_of
 from solvers.pegasos import Pegasos
 from solvers.perceptron import Perceptron
 from solvers.projected_gradient import ProjectedGradient
@@ -183,7 +184,7 @@ def test_warm_up_compiles_all_and_changes_nothing(k, layout):
 
 
 def signatures():
-    modules = (newton_smoothed_hinge, pegasos, perceptron, projected_gradient, sdca, smo)
+    modules = (passes, smoothing, systems, pegasos, perceptron, projected_gradient, sdca, smo)
     kernels = [value for module in modules for value in vars(module).values() if hasattr(value, "signatures")]
     return sum(len(kernel.signatures) for kernel in kernels)
 
@@ -416,15 +417,80 @@ def test_newton_reaches_the_optimum_to_rounding(layout, free, loss, lam):
     np.testing.assert_allclose(X.T @ (alpha * y), x[: program.d], rtol=1e-8, atol=1e-10)
 
 
-def test_newton_is_exact_one_step_after_the_curved_set_is_right():
+@both_biases
+def test_newton_is_exact_one_step_after_the_curved_set_is_right(free):
     X, y = overlapping(n=200)
-    program = risk(X, y, 0.1, np.ones(200), SmoothedHinge(0.05))
-    residuals = [
-        program.residual(iterate.x, None)
-        for iterate in NewtonSmoothedHinge().iterates(program)
-        if iterate.info["delta"] == 0.05
-    ]
-    assert any(new <= 1e-10 * old for old, new in pairwise(residuals))
+    program = risk(X, y, 0.1, np.ones(200), SmoothedHinge(0.05), free)
+    x, _, _ = after(NewtonSmoothedHinge().iterates(program), 200)
+    block = block_of(program, 2000)
+    near = block.state(x + 1e-6, np.zeros(200), h=0.0)
+    block.minimise(near, 0.0, limit=1)
+    assert program.residual(x + 1e-6, None) > 1e-7
+    assert program.residual(near.theta, None) <= 1e-12
+
+
+@both_biases
+@layouts
+@pytest.mark.parametrize("loss", [SmoothedHinge(0.3), SquaredHinge()])
+def test_the_block_of_newton_is_the_program(free, layout, loss):
+    """Gradient and multipliers of the block, times lam, are those of the program, and its rows are the data."""
+    X, y = overlapping()
+    program = risk(X, y, 0.3, np.linspace(0.5, 1.5, len(y)), loss, free, layout)
+    block, x = block_of(program, 2000), np.random.default_rng(0).normal(size=X.shape[1] + free)
+    assert block.rows is program.rows
+    state = block.state(x.copy(), np.zeros(len(y)), h=0.0)
+    block.minimise(state, np.inf, limit=0)
+    np.testing.assert_allclose(program.lam * (block.system.ridge * x - state.pull), program.gradient(x), atol=1e-12)
+    np.testing.assert_allclose(state.alpha * program.lam, program.weight * loss.slope(program.margins(x)), atol=1e-12)
+
+
+def test_newton_begins_with_ridge_regression():
+    """At delta = 2, w = 0, b = 0 every sample is curved, and the first step solves the system of all of them."""
+    X, y = overlapping()
+    program = risk(X, y, 1.0, np.full(len(y), 0.1), SmoothedHinge(2.0))
+    block = block_of(program, 2000)
+    state = block.state(np.zeros(5), np.zeros(len(y)), h=0.0)
+    block.minimise(state, 0.0, limit=1)
+    ridge = np.linalg.solve(X.T @ X * 0.05 + np.eye(5), X.T @ y * 0.05)
+    np.testing.assert_allclose(state.theta, ridge, rtol=1e-10)
+
+
+def counts(seed, n, d, density):
+    """Sparse rows, |F| near d: where Newton's method has its longest way."""
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, d), density=density, rng=rng).toarray()
+    return X, np.where(X @ rng.normal(size=d) + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+def deltas(program, direct=2000):
+    path = list(islice(NewtonSmoothedHinge(direct).iterates(program), 100))
+    assert path[-1].claim == "converged"
+    assert program.residual(path[-1].x, None) <= 1e-8
+    return [iterate.info["delta"] for iterate in path]
+
+
+def test_newton_raises_delta_where_the_first_has_too_little_ridge():
+    """C = 1e4 and |F| near d: at delta = 2 the steps are short without end, at 200 they are not."""
+    X, y = counts(0, 300, 160, 0.06)
+    path = deltas(risk(X, y, 1.0, np.full(300, 1e4), SmoothedHinge(0.01)))
+    assert path[:3] == pytest.approx([2.0, 200.0, 20.0])
+    assert len(path) <= 10
+
+
+def test_newton_goes_back_where_the_fall_of_delta_was_too_deep():
+    """From 2 to 0.2 the curved set is lost; from 2 to 0.63 it is not, and from there on tenfold falls do."""
+    X, y = counts(0, 400, 200, 0.04)
+    path = deltas(risk(X, y, 1.0, np.full(400, 100.0), SmoothedHinge(0.01)))
+    assert path[:4] == pytest.approx([2.0, 0.2, 0.4**0.5, 0.1 * 0.4**0.5])
+    assert len(path) <= 8
+
+
+def test_newton_arrives_one_step_at_a_time_too(monkeypatch):
+    """No delta settles in one step until it falls so little that the curved set stays."""
+    monkeypatch.setattr(newton_smoothed_hinge, "STEPS", 1)
+    X, y = overlapping()
+    path = deltas(risk(X, y, 1.0, np.full(len(y), 10.0), SmoothedHinge(0.01)))
+    assert min(path) == 0.01
 
 
 @pytest.mark.parametrize("delta", [1.0, 0.1, 0.001])

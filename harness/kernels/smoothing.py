@@ -9,22 +9,22 @@ Given multipliers alpha and a width h, l_i gives way to the same maximum less (h
 and whose sum with 1/2 ||w||^2 has the gradient g = (w, 0) - sum_i p_i y_i (x_i, 1). With alpha = 0 and c = 0 this is
 the smoothed hinge with delta = h.
 
-Newton's matrix is diag(1, 0) + G / (h + kappa), G = sum_F v_i (x_i, 1)(x_i, 1)', F = {i: 0 < p_i < u_i}. F changes
-little from step to step, so G is updated by the rows that enter and leave. When |F| < d, the |F| x |F| system
-(Woodbury) is smaller.
+Newton's matrix is diag(1, 0) + sum_F v_i (x_i, 1)(x_i, 1)' / (h + kappa), F = {i: 0 < p_i < u_i}: see `systems.py`.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from scipy.linalg.lapack import dposv
-from scipy.sparse import csr_array
 
-from harness.kernels.passes import combine, margins, squared_norms, take, update_gram
+from harness.kernels.passes import combine, margins, squared_norms, take
 from harness.kernels.rows import CSR, FAST, Dense, add
+from harness.kernels.systems import DIRECT, NewtonSystem
 from harness.problem import Array
 from harness.programs import BoxDual
+
+ROUNDING = 1e-18
+"""Newton's decrement g'H^-1 g, relative to the objective, from which on a gradient that does not shrink is rounding."""
 
 
 @dataclass
@@ -53,17 +53,24 @@ def widths(program: BoxDual) -> Array:
 
 
 class Block:
-    """Some rows of the program and Newton's method on them; G outlives a step and a change of h."""
+    """Some rows of the program and Newton's method on them. direct: the largest dense system it may form."""
 
-    def __init__(self, rows: Dense | CSR, y: Array, upper: Array, v: Array, kappa: float, d: int, bias: bool) -> None:
+    def __init__(
+        self,
+        rows: Dense | CSR,
+        y: Array,
+        upper: Array,
+        v: Array,
+        kappa: float,
+        d: int,
+        bias: bool,
+        direct: int = DIRECT,
+    ) -> None:
         self.rows, self.y, self.upper, self.v, self.kappa, self.d, self.bias = rows, y, upper, v, kappa, d, bias
         self.n, self.size = y.size, d + bias
         self.top = kappa if np.isfinite(upper).all() else np.inf  # at 1 - m_i > top, l_i has slope u_i
-        self.ridge = np.ones(self.size)
-        self.ridge[d:] = 0.0
-        self.F, self.in_G, self.most = np.zeros(self.n, np.bool_), np.zeros(self.n, np.bool_), 0
-        self.G: Array | None = None  # built when first needed
-        self.swap = False  # the cheaper of the two systems has failed
+        self.F = np.zeros(self.n, np.bool_)
+        self.system = NewtonSystem(rows, v, self.F, d, bias, direct)
 
     @classmethod
     def of(cls, program: BoxDual) -> "Block":
@@ -73,7 +80,7 @@ class Block:
 
     def take(self, index: Array, factor: float = 1.0) -> "Block":
         upper, v = factor * self.upper[index], factor * self.v[index]
-        return Block(take(self.rows, index), self.y[index], upper, v, self.kappa, self.d, self.bias)
+        return Block(take(self.rows, index), self.y[index], upper, v, self.kappa, self.d, self.bias, self.system.direct)
 
     def state(self, theta: Array, alpha: Array, h: float) -> State:
         return State(theta, alpha, self.margins(theta), self.pull(alpha), h)
@@ -114,89 +121,38 @@ class Block:
         if self.n == 0 and self.bias:
             return False  # nothing here binds b
         theta, m, h, p, pull, dm = state.theta, state.m, state.h, state.alpha.copy(), state.pull, np.empty(self.n)
-        loss = state.alpha, self.upper, self.v, h, self.kappa
-        length, rebuilt, solved, size = 0.0, False, False, np.inf
+        loss, system = (state.alpha, self.upper, self.v, h, self.kappa), self.system
+        length, slope, rebuilt, solved, size = 0.0, -np.inf, False, False, np.inf
         for step_count in range(limit + 1):
             changed = respond(self.rows, self.y, m, *loss, p, self.F, pull, self.bias)
-            g = self.ridge * theta - pull
+            g = system.ridge * theta - pull
             size, before = float(g @ g) ** 0.5, size
-            solved = size <= tolerance * float(theta[: self.d] @ theta[: self.d]) ** 0.5
-            if length == 1.0 and changed == 0 and size > 0.5 * before:
-                # A full step on an unchanged F is exact, and the next refines it. If it does not, the system is to
-                # blame: the small one where columns differ in scale, the other one where |F| < d and h is small.
-                solved, self.swap = solved or self.swap or self.d > 1000, True
+            norm = float(theta[: self.d] @ theta[: self.d]) ** 0.5
+            solved = size <= tolerance * norm
+            if length > 0.0 and size > 0.5 * before:
+                if length == 1.0 and changed == 0:
+                    # A full step on an unchanged F is exact, and the next refines it. If not, the system is to blame.
+                    solved = system.distrust() or solved
+                # All rows alike and b free: w = 0, beside which no gradient is small.
+                solved = solved or -slope <= ROUNDING * (norm**2 + abs(float(p @ (1.0 - m))))
             if solved or step_count == limit:
                 break
-            step = -self.direction(g, h)
-            length = advance(self.rows, self.y, theta, m, *loss, p, float(g @ step), step, dm, self.bias)
+            # Conjugate gradients need not solve better than F is known; the root makes the end faster than linear.
+            step = -system.solve(g, h + self.kappa, min(0.1, (size / norm) ** 0.5) if norm > 0.0 else 0.1)
+            slope = float(g @ step)
+            length = advance(self.rows, self.y, theta, m, *loss, p, slope, step, dm, self.bias)
             if np.isinf(length):
                 break  # unbounded in b: the rows of one class are all held elsewhere
             if length == 0.0:
                 if rebuilt:
                     solved = True  # as near as rounding allows
                     break
-                rebuilt, self.G = True, None  # no descent: G may be stale after many updates; once more with a new one
+                rebuilt = True  # no descent: once more, by a new system
+                system.renew()
                 continue
             rebuilt = False
         state.alpha = p
         return solved
-
-    def direction(self, g: Array, h: float) -> Array:
-        """Solve (diag(ridge) + G / (h + kappa)) x = g, by the cheaper of two systems unless it has failed."""
-        k = int(np.count_nonzero(self.F))
-        # G is kept from step to step, the small system is not: a product of sparse rows is dear (one-hot, d = 123).
-        cheaper = 2 * k < self.d or (self.d <= 200 and isinstance(self.rows, Dense))
-        if k == 0 or (k < self.d and cheaper != self.swap):
-            return self._small_system(g, h, k)
-        H = self._gram(k) / (h + self.kappa)
-        H.ravel()[:: self.size + 1] += self.ridge
-        return solve_positive(H, g)
-
-    def _gram(self, k: int) -> Array:
-        count = differing(self.F, self.in_G)
-        if self.G is None or count > 0.7 * k or k < 0.3 * self.most:
-            # Cheaper than the update, or so much has left that what remains is mostly rounding.
-            self.G, self.most, count = np.zeros((self.size, self.size)), k, k
-            self.in_G[:] = False
-        update_gram(self.rows, self.v, self.F, self.in_G, count, self.bias, self.G)
-        self.most = max(self.most, k)
-        return self.G
-
-    def _small_system(self, g: Array, h: float, k: int) -> Array:
-        """With Z = rows of F times y, S = diag(v)/(h + kappa): x = g - Z'u, (Z Z' + 1/S) u = Z g + y x_b, y'u = g_b."""
-        d, x = self.d, g.copy()
-        if k == 0:  # every row at a bound: w has its solution, b no curvature, so along b alone while it is unbalanced
-            total = self.v.sum()
-            if self.bias and abs(g[d]) > 1e-12 * total:
-                x[:d], x[d] = 0.0, g[d] * (h + self.kappa) / total
-            elif self.bias:
-                x[d] = 0.0
-            return x
-        F = np.flatnonzero(self.F)
-        rows, y = take(self.rows, F), self.y[F]
-        Z = rows.X if isinstance(rows, Dense) else csr_array((rows.data, rows.indices, rows.indptr), shape=(k, d))
-        K = Z @ Z.T
-        K = (K if isinstance(K, np.ndarray) else K.toarray()) * np.outer(y, y)
-        K.ravel()[:: k + 1] += (h + self.kappa) / self.v[F]
-        right = [y * (Z @ g[:d]), y] if self.bias else [y * (Z @ g[:d])]
-        solution = solve_positive(K, np.column_stack(right))
-        u = solution[:, 0]
-        if self.bias:
-            x[d] = (g[d] - y @ u) / (y @ solution[:, 1])
-            u = u + x[d] * solution[:, 1]
-        x[:d] -= Z.T @ (y * u)
-        return x
-
-
-def solve_positive(H: Array, right: Array) -> Array:
-    """H^-1 right by Cholesky from the upper triangle. Where rounding made H singular (duplicate rows): with a ridge."""
-    _, x, info = dposv(H.T, right, lower=1)
-    diagonal, ridge = H.ravel()[:: H.shape[0] + 1], 1e-14
-    while info != 0 and ridge < 1.0:
-        diagonal += ridge * diagonal.mean()
-        _, x, info = dposv(H.T, right, lower=1)
-        ridge *= 100.0
-    return x
 
 
 @njit(cache=True, fastmath=FAST)
@@ -271,15 +227,6 @@ def line_search(m, dm, alpha, upper, v, h, kappa, slope, rest, curve):
         elif not low < s < high:
             s = 0.5 * (low + high)
     return s
-
-
-@njit(cache=True)
-def differing(F, G):
-    """How many entries of two masks differ."""
-    count = 0
-    for i in range(F.size):
-        count += F[i] != G[i]
-    return count
 
 
 @njit(cache=True, fastmath=FAST)
