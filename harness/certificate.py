@@ -25,9 +25,12 @@ REPAIRABLE = 1e-3
 HULLS_MEET = 1e-9
 """r / max ||x_i|| up to which the two hulls are said to meet."""
 
+LARGEST = 1e100
+"""Of entries of a point: their squares and sums of these are numbers."""
+
 
 class InvalidPoint(ValueError):
-    """The proposed point is not a point at all: NaN, wrong shape, wrong type."""
+    """The proposed point is not a point at all: NaN, wrong shape, wrong type, beyond all numbers."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,19 @@ def _vector(name: str, value: object, size: int) -> Array:
     return array
 
 
+def _check_size(problem: Problem, point: Point) -> None:
+    """InvalidPoint where objectives would overflow; of multipliers at the hard margin only the direction counts."""
+    for name, part in point._asdict().items():
+        if part is None or (name == "alpha" and problem.hard):
+            continue
+        if np.abs(part).max(initial=0.0) > LARGEST:
+            raise InvalidPoint(f"{name} has entries beyond {LARGEST:g}, of which no objective can be computed")
+
+
 def certify(problem: Problem, point: Point, lower: float | None = None) -> Certificate:
     """The certificate of `point`; `lower` is a proven lower bound of the optimum, for points without multipliers."""
-    w, b, alpha, xi = validated(problem, point)
+    w, b, alpha, xi = point = validated(problem, point)
+    _check_size(problem, point)
     m = problem.margins(w, b)
     primal, margin = _primal(problem, w, b, m)
     kkt_primal = _primal_residual(problem, m, xi)
@@ -137,12 +150,12 @@ def _primal(problem: Problem, w: Array, b: float, m: Array) -> tuple[float | Non
 def _dual(problem: Problem, alpha: Array) -> float | None:
     if not problem.hard:
         return problem.dual(alpha)
-    pull = np.sqrt(problem.norm2(problem.weights(alpha), problem.s**2 * float(alpha @ problem.y)))
-    total = float(alpha.sum())
-    # total / pull beyond 1/rounding means that the hulls meet: no finite bound can be told from noise.
-    if not pull > 1e-14 * total * np.sqrt(radius2(problem)):
+    total = float(alpha.sum())  # only the direction counts; along a ray that proves infeasibility it may be 1e+200
+    pull = _pull(problem, alpha / total) if total > 0.0 else 0.0
+    # A pull within rounding means that the hulls meet: no finite bound can be told from noise.
+    if not pull > 1e-14 * np.sqrt(radius2(problem)):
         return None
-    return 0.5 * (total / pull) ** 2
+    return 0.5 / pull**2
 
 
 def radius2(problem: Problem) -> float:

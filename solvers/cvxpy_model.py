@@ -10,8 +10,8 @@ the adapter is as thin as the line above, and the certificate judges the answer.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,11 +44,12 @@ DEFAULT = float("nan")  # the rung on which no tolerance is passed
 @dataclass(frozen=True)
 class CvxpyModel(Solver):
     """solver: cvxpy's name of the library. knobs: what that library calls its tolerances; none, and the default is
-    the only rung. tolerances: the rungs after the default."""
+    the only rung. tolerances: the rungs after the default. options: further settings of the library, on every rung."""
 
     solver: str = "CLARABEL"
     knobs: Sequence[str] = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
     tolerances: Sequence[float] = (1e-10, 1e-12)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     accepts: ClassVar[tuple[type[Program], ...]] = (RegularisedRisk, QuadraticProgram, ConeProgram)
     requires: ClassVar = {"cvxpy": "", "clarabel": "", "scs": ""}
@@ -74,7 +75,7 @@ class CvxpyModel(Solver):
         with warnings.catch_warnings(record=True, action="always") as heard:
             model, read = write(program)
             try:
-                model.solve(solver=self.solver, **settings)
+                model.solve(solver=self.solver, **self.options, **settings)
             except cp.SolverError as error:
                 return Iterate(None, claim="failed", said=str(error), info=rung)
             x, dual = read()
@@ -84,7 +85,8 @@ class CvxpyModel(Solver):
             "library_seconds": model.solver_stats and model.solver_stats.solve_time,
             "library_iterations": model.solver_stats and model.solver_stats.num_iters,
         }
-        return Iterate(x, dual, CLAIMS.get(model.status, "failed"), said, info)
+        claim = CLAIMS.get(model.status, "failed")
+        return Iterate(x, None if claim == "unbounded" else dual, claim, said, info)  # SCS: multipliers of NaN there
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,10 @@ class CvxpyQp(CvxpyModel):
 
 @dataclass(frozen=True)
 class CvxpyHighs(CvxpyQp):
+    """accuracy: what HiGHS reaches by its own interface too."""
+
     requires: ClassVar = {"cvxpy": "", "highspy": "qp"}
+    accuracy = 1e-2
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,10 @@ class CvxpyPiqp(CvxpyQp):
 
 @dataclass(frozen=True)
 class CvxpyEcos(CvxpyModel):
+    """accuracy: ECOS has no quadratic objective; of the cone that stands for it, a small error is the square of w's."""
+
     requires: ClassVar = {"cvxpy": "", "ecos": "gpl"}
+    accuracy = 5e-3
 
 
 def write(program: Program) -> tuple[Any, Any]:

@@ -28,7 +28,7 @@ CLAIMS: dict[str, Claim] = {
 class ProxqpQp(Solver):
     """tolerances: the rungs, absolute; 1e-5 is the library's own default. dense: its dense linear algebra."""
 
-    tolerances: Sequence[float] = (1e-3, 1e-5, 1e-7, 1e-9)
+    tolerances: Sequence[float] = (1e-5, 1e-7, 1e-9)
     dense: bool = False
 
     accepts = (QuadraticProgram,)

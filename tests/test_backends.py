@@ -192,9 +192,26 @@ def test_its_dual_is_proved_unbounded(name):
     assert np.linalg.norm(X.T @ (a * y)) < 1e-3  # its square is what a library makes small
 
 
-def test_cvxpy_passes_the_word_infeasible_on():
+@pytest.mark.parametrize("name", ["cvxpy_clarabel", "cvxpy_osqp", "cvxpy_scs"])
+def test_cvxpy_passes_the_words_infeasible_and_unbounded_on(name):
+    """With no point; what there is of multipliers is a certificate, in numbers."""
     X, y, _ = data()
-    assert last(CvxpyModel(), hard_margin_qp(X, y)).claim == "infeasible"
+    programs = {"infeasible": hard_margin_qp(X, y), "unbounded": dual_qp(X, y, np.full(y.size, np.inf))}
+    for word, program in programs.items():
+        iterate = last(make(name), program)
+        assert iterate.claim == word
+        assert iterate.x is None
+        assert iterate.dual is None or np.isfinite(iterate.dual).all()
+
+
+def test_osqp_settles_on_a_penalty_where_C_is_large():
+    """With the library's own tolerance the penalty changes for ever, and the residuals with it."""
+    X, y, _ = data(n=100, d=10, shift=0.0)
+    y = np.where(X @ np.ones(10) > 0.0, 1.0, -1.0)
+    program = primal_qp(X, y, np.full(y.size, 1e4))
+    iterate = last(OsqpQp(), program)
+    assert iterate.claim == "converged"
+    assert program.residual(iterate.x, iterate.dual) < 1e-6
 
 
 def test_osqp_in_pauses_is_one_long_run_bit_for_bit():
@@ -208,7 +225,7 @@ def test_osqp_in_pauses_is_one_long_run_bit_for_bit():
     solver.setup(P, program.q, A, program.l, program.u, max_iter=pauses * PAUSE, **settings)
     whole = solver.solve(raise_error=False)
     assert whole.info.rho_updates > 0  # else the test would show nothing
-    part = next(islice(OsqpQp().iterates(program), pauses - 1, None))
+    part = next(islice(OsqpQp(rho_tolerance=5.0).iterates(program), pauses - 1, None))  # the library's own
     assert part.info["library_iterations"] == whole.info.iter == pauses * PAUSE
     np.testing.assert_array_equal(part.x, whole.x)
     np.testing.assert_array_equal(part.dual, whole.y)

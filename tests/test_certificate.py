@@ -53,6 +53,8 @@ def test_negative_gap_is_an_error_and_not_a_number():
     [
         (lambda p: Point(np.full(p.d, np.nan)), "NaN"),
         (lambda p: Point(np.full(p.d, np.inf)), "infinite"),
+        (lambda p: Point(np.full(p.d, 1e200)), "w has entries beyond 1e\\+100"),
+        (lambda p: Point(np.zeros(p.d), 0.0, np.full(p.n, -1e200)), "alpha has entries beyond"),
         (lambda p: Point(np.zeros(p.d + 1)), "shape"),
         (lambda p: Point(np.zeros((p.d, 1))), "shape"),
         (lambda p: Point(np.zeros(p.d, complex)), "complex"),
@@ -66,6 +68,16 @@ def test_what_is_not_a_point_is_refused_in_words(point, word):
     problem = random_problem(0)
     with pytest.raises(InvalidPoint, match=word):
         certify(problem, point(problem))
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_at_the_hard_margin_only_the_direction_of_multipliers_counts(bias):
+    """An interior point method follows the ray that proves infeasibility to 1e+200."""
+    problem = random_problem(5, bias=bias, C=np.inf)
+    alpha = np.random.default_rng(5).uniform(0.5, 1.0, problem.n)
+    duals = [certify(problem, Point(np.zeros(problem.d), 0.0, size * alpha)).dual for size in (1e-200, 1.0, 1e200)]
+    assert duals[1] > 0.0
+    assert duals == pytest.approx([duals[1]] * 3)
 
 
 def test_integers_and_read_only_arrays_are_points():

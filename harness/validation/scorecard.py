@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
@@ -63,6 +63,8 @@ class Scorecard:
     """The relative error that it is held to."""
     rows: Sequence[Row]
     lines: Sequence[Line]
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Of the libraries that were run, and a hash of the solver's own source."""
 
     @property
     def ran(self) -> list[Row]:
@@ -71,6 +73,14 @@ class Scorecard:
     @property
     def broken(self) -> list[Row]:
         return [row for row in self.rows if row.kept is False]
+
+    @property
+    def promised(self) -> list[Row]:
+        return [row for row in self.rows if row.kept is not None]
+
+    @property
+    def held(self) -> list[Line]:
+        return [line for line in self.lines if line.result != "not applicable"]
 
     @property
     def failed(self) -> list[Line]:
@@ -82,13 +92,12 @@ class Scorecard:
         return any(row.kept for row in self.rows) and not self.broken and not self.failed
 
     def verdict(self) -> str:
-        promised = [row for row in self.rows if row.kept is not None]
         if not self.ran:
             reason = self.rows[0].message if self.rows else "there are no problems"
             return f"FAIL: {self.solver} ran on no reference problem ({reason})"
-        held = [line for line in self.lines if line.result != "not applicable"]
-        problems = f"{len(promised) - len(self.broken)} of {len(promised)} problems to {self.accuracy:.0e}"
-        contracts = f"{len(held) - len(self.failed)} of {len(held)} contracts"
+        promised, held = len(self.promised), len(self.held)
+        problems = f"{promised - len(self.broken)} of {promised} problems to {self.accuracy:.0e}"
+        contracts = f"{held - len(self.failed)} of {held} contracts"
         late = sum(row.late for row in self.rows)
         more = f"; on {late} more the budget ended it on its way" if late else ""
         return f"{'pass' if self.ok else 'FAIL'}: {self.solver} keeps {problems} and {contracts}{more}"
@@ -129,10 +138,17 @@ class Scorecard:
     def json(self) -> str:
         return json.dumps(plain({**asdict(self), "ok": self.ok, "verdict": self.verdict()}), indent=1) + "\n"
 
+    @staticmethod
+    def of(text: str) -> "Scorecard":
+        """Of what `json` wrote."""
+        data = json.loads(text)
+        rows, lines = [Row(**row) for row in data["rows"]], [Line(**line) for line in data["lines"]]
+        return Scorecard(data["solver"], data["accuracy"], rows, lines, data["versions"])
+
     def markdown(self) -> str:
         """A badge table for the solver's own page."""
         title = f"**{self.solver}**, validated by marginbench: {'pass' if self.ok else 'FAIL'}"
-        promised = [row for row in self.rows if row.kept is not None]
+        promised = self.promised
         counted = [row for row in self.ran if row.passes]
         head = ["problems", *(_name(a) for a in ACCURACIES), f"promise ({self.accuracy:.0e})"]
         reached = [sum(row.passes.get(_name(a)) is not None for row in counted) for a in ACCURACIES]

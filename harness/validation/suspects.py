@@ -28,12 +28,13 @@ def suspect(problem: Problem, point: Point, lower: Callable[[Problem], float | N
     """The neighbour that `point` solves, in words, "" where there is none; `lower` gives the optimum of a problem."""
     if not point.w.any():
         return "w is zero"
+    own = lower(problem)
+    if own is None:
+        return ""
     for words, neighbour, sign in neighbours(problem):
         bound = lower(neighbour)
-        if bound is None and not words:
-            return ""
-        if bound is None:
-            continue
+        if bound is None or (neighbour is not problem and abs(bound - own) <= NEAR * max(1.0, abs(own))):
+            continue  # of a neighbour with the same optimum, as where C does not matter, nothing follows
         b = 0.0 if neighbour.bias == "none" else sign * point.b
         gap = certify(neighbour, Point(sign * point.w, b), bound).gap
         if gap is not None and gap <= NEAR:

@@ -17,7 +17,7 @@ import numpy as np
 from tqdm import tqdm
 
 from datasets import cache
-from harness.cell import Cell, Config, chosen_kind, instantiate, make_problem, misfit, missing
+from harness.cell import Cell, Config, chosen_kind, instantiate, library_versions, make_problem, misfit, missing
 from harness.formulation import Formulation
 from harness.isolation.isolate import Isolation, Limits
 from harness.known import FOLDER, Known, read_known, write_known
@@ -85,7 +85,7 @@ class Examination:
             subject = Subject(self.solver, settings, self.reference, self.held_to, self.seconds)
             lines += check_apart(subject) if apart else check(subject)
             lines.append(self._memory(settings[0]))
-        return Scorecard(self.name, self.held_to, rows, lines if settings else [])
+        return Scorecard(self.name, self.held_to, rows, lines if settings else [], library_versions(self.made))
 
     def _memory(self, setting: Setting) -> Line:
         cell = replace(self._cell(setting.problem), formulation=setting.formulation, formulation_name=setting.name)
@@ -288,8 +288,9 @@ def honest_claims(rows: Iterable[Row]) -> Line:
 
 
 def anytime(rows: Iterable[Row], accuracy: float) -> Line:
-    """The answer is about as good as the best point it was seen to have."""
-    compared = [(row.error, row.best, row.problem) for row in rows if row.error is not None and row.best is not None]
+    """The answer is about as good as the best point it was seen to have, where the budget did not end it on its way."""
+    ended = [row for row in rows if not row.late]
+    compared = [(row.error, row.best, row.problem) for row in ended if row.error is not None and row.best is not None]
     lost = [(end, best, name) for end, best, name in compared if end > max(accuracy, LOST * best)]
     if not compared:
         return Line("anytime", "not applicable", "no problem gave a curve")
