@@ -87,12 +87,14 @@ class CoordinateDescent(Solver):
             fallen = state.estimate <= 0.1 * state.gap < np.inf
             if due or fallen or state.active == 0:
                 checked, state.visited = epochs, 0
-                slow = epochs > 8 and remaining(history, state.scale()) > PATIENCE
+                more = remaining(history, state.scale())
+                slow = epochs > 8 and more > PATIENCE
                 if slow and state.estimate > SETTLED * state.scale():
                     state.extrapolate()
                     free = state.free()
                     if before.size and np.count_nonzero(before != free) < STABLE * np.count_nonzero(free):
-                        limit = min(2 * limit, 200) if winning else max(30, epochs // 12)
+                        trial = max(min(more / 5.0, 30.0), epochs / 12.0)  # should cost less than it may save
+                        limit = min(2 * limit, 200) if winning else int(trial)
                         winning = state.compare(np.flatnonzero(free), limit)
                 else:
                     state.remember()

@@ -26,6 +26,7 @@ from numba import njit
 
 from harness.kernels.passes import update_gram
 from harness.kernels.smoothing import Block, State, widths
+from harness.kernels.systems import differing
 from harness.problem import Array
 from harness.programs import BoxDual, Program
 from harness.solver import Claim, Iterate, Solver
@@ -66,8 +67,8 @@ class NewtonAugmented(Solver):
             part.minimise(state, tolerance=0.0, limit=2)
             part.gap(state)
             refine(part, state, widen=1.0)
-            none = np.zeros(0, np.bool_)
-            update_gram(part.rows, part.v[:0], none, none, 0, part.bias, np.zeros((1, 1)))  # n < d would not form G
+            none = np.zeros(0, np.bool_)  # n < d would not form G
+            update_gram(part.rows, part.v[:0], none, none, differing(none, none), part.bias, np.zeros((1, 1)))
 
     def iterates(self, program: Program, start: tuple[Array, Array] | None = None) -> Iterator[Iterate]:
         """start: (w, alpha) of another method, w followed by b where the program has the equality."""
@@ -79,13 +80,16 @@ class NewtonAugmented(Solver):
             state = block.state(*start, h=0.3)
             gap, scale = block.gap(state)
             state.h = min(0.3, (gap / scale) ** 0.5)  # the gap that a proximal step of width h leaves is near h^2
-        saved, least, best, idle, widen = state, np.inf, np.inf, 0, 1.0
+        saved, least, best, smallest, idle, widen = state, np.inf, state, np.inf, 0, 1.0
         while True:
             gap, scale = block.gap(state)
-            idle = 0 if gap < 0.5 * best else idle + 1
-            best = min(best, gap)
+            idle = 0 if gap < 0.5 * smallest else idle + 1
             done = gap <= ROUNDING * scale or idle >= (4 if state.h <= FINEST else 20)
-            claim: Claim = "" if not done else "converged" if best <= 1e-9 * scale else "inaccurate"
+            if gap < smallest:
+                best, smallest = state.copy(), gap
+            elif done:
+                state, gap = best, smallest
+            claim: Claim = "" if not done else "converged" if gap <= 1e-9 * scale else "inaccurate"
             yield Iterate(state.alpha, state.theta, claim=claim, info={"h": state.h, "gap": gap / scale})
             if done:
                 return
