@@ -74,13 +74,6 @@ def test_repeats_are_rows_of_their_own(tmp_path):
     assert len({row["primal"] for row in table}) == 1
 
 
-def test_a_dear_cell_is_not_repeated(tmp_path, capsys):
-    """Pegasos spends its half second; coordinate descent ends long before."""
-    small(tmp_path, "method=coordinate_descent,pegasos", "budget.seconds=0.5", "repeats=3", "repeat_below=0.45")
-    assert sorted(row["solver"] for row in rows(tmp_path)) == ["coordinate_descent"] * 3 + ["pegasos"]
-    assert "2 repeats left out" in capsys.readouterr().out
-
-
 BAD = [
     (["dataset=nowhere"], "there is no dataset 'nowhere'; possible are"),
     (["solver=nobody"], "there is no solver 'nobody'; possible are"),

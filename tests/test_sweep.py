@@ -11,9 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sample_records import solved
 
+from harness.cell import Cell
 from harness.cli import main
 from harness.store import Store
+from harness.sweep import Planned, Sweep
 
 SWEEP = [
     "dataset=overlapping",
@@ -134,3 +137,22 @@ def test_a_strange_name_of_a_data_file_stays_text(tmp_path, name):
     assert main(["run", "dataset=file", f"dataset.path='{path}'", f"out={tmp_path}/out"]) == 0
     page = next((tmp_path / "out").glob("*/*/report.html")).read_text()
     assert "<script>alert" not in page
+
+
+class Pretending(Sweep):
+    """Cells cost what their solver is named after."""
+
+    def run(self, one, isolation):
+        self.order.append((one.cell.solver_name, one.cell.repeat))
+        return solved(hash=one.key, machine={"process_cpu_seconds": float(one.cell.solver_name)})
+
+
+def test_repeats_take_turns_and_a_dear_cell_has_none(tmp_path):
+    cells = [Cell({}, {}, {}, {}, "", "", cost, repeat=k) for cost in ("0.1", "0.3", "7") for k in range(3)]
+    planned = [Planned(c, None, None, "", c.solver_name + str(c.repeat), c.solver_name + "0") for c in cells]
+    sweep = Pretending(tmp_path, None)
+    sweep.order = []
+    assert len(list(sweep.records(planned, repeat_below=1.0))) == 7
+    assert [repeat for _, repeat in sweep.order] == [0, 0, 0, 1, 1, 2, 2]
+    assert ("7", 1) not in sweep.order
+    assert sweep.left_out == 2
