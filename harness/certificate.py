@@ -51,10 +51,12 @@ class Certificate:
     sv_margin: int = 0
     sv_inside: int = 0
     sv_wrong: int = 0
+    violation: float = 0.0
+    """The worst of constraint and box, with |sum alpha_i y_i| beside sum |alpha_i|: a sum of n errors grows with n."""
 
     @property
     def feasible(self) -> bool:
-        return max(self.kkt_primal or 0.0, self.kkt_dual or 0.0) <= REPAIRABLE
+        return self.violation <= REPAIRABLE
 
 
 def relative_gap(primal: float, dual: float) -> float:
@@ -109,8 +111,11 @@ def certify(problem: Problem, point: Point, lower: float | None = None) -> Certi
         None,
         None,
     )
+    violation = kkt_primal or 0.0
     if alpha is not None:
-        kkt_dual = _dual_residual(problem, alpha)
+        outside, balance = _dual_residuals(problem, alpha)
+        kkt_dual = max(outside, balance)
+        violation = max(violation, outside, balance / max(1.0, _mass(problem, alpha)))
         alpha = problem.feasible_dual(alpha)
         stationarity = _stationarity(problem, w, b, alpha)
         complementarity = _complementarity(problem, m, alpha)
@@ -135,6 +140,7 @@ def certify(problem: Problem, point: Point, lower: float | None = None) -> Certi
         sv_margin=int((np.abs(m - 1.0) <= near).sum()),
         sv_inside=int(((m > 0.0) & (m < 1.0 - near)).sum()),
         sv_wrong=mistakes,
+        violation=violation,
     )
 
 
@@ -170,11 +176,20 @@ def _primal_residual(problem: Problem, m: Array, xi: Array | None) -> float | No
     return None if xi is None else float(np.maximum.reduce([1.0 - m - xi, -xi, np.zeros_like(m)]).max())
 
 
-def _dual_residual(problem: Problem, alpha: Array) -> float:
-    scale = max(1.0, problem.C if not problem.hard else float(np.abs(alpha).max()))
+def _dual_residuals(problem: Problem, alpha: Array) -> tuple[float, float]:
+    """How far alpha is outside the box, and how far from sum alpha_i y_i = 0, both over max(1, C)."""
+    scale = _scale(problem, alpha)
     outside = float(np.maximum(-alpha, alpha - problem.upper).max(initial=0.0)) / scale
-    balance = abs(float(alpha @ problem.y)) / scale if problem.bias == "free" else 0.0
-    return max(outside, balance, 0.0)
+    return outside, abs(float(alpha @ problem.y)) / scale if problem.bias == "free" else 0.0
+
+
+def _scale(problem: Problem, alpha: Array) -> float:
+    return max(1.0, problem.C if not problem.hard else float(np.abs(alpha).max()))
+
+
+def _mass(problem: Problem, alpha: Array) -> float:
+    """sum |alpha_i|, in units of the same scale."""
+    return float(np.abs(alpha).sum()) / _scale(problem, alpha)
 
 
 def _stationarity(problem: Problem, w: Array, b: float, alpha: Array) -> float:

@@ -27,9 +27,8 @@ def verdict(
     if found.gap is None:
         return "inaccurate", "no multipliers and no reference: the gap is unknown"
     if not found.feasible:
-        worst = max(found.kkt_primal or 0.0, found.kkt_dual or 0.0)
         status = "wrong" if claim == "converged" else "inaccurate"
-        return status, f"infeasible by {worst:.1e}, beyond repair"
+        return status, f"infeasible by {found.violation:.1e}, beyond repair"
     if found.gap <= budget.gap:
         if answer.seconds > budget.seconds:
             return "timeout", f"right after {answer.seconds:.3g} s; the budget was {budget.seconds:g} s"

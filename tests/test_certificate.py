@@ -130,3 +130,13 @@ class TestHardMargin:
     def test_a_rough_certificate_is_sharpened(self):
         crossed = Problem(self.square.X, np.array([1.0, -1.0, -1.0, 1.0]), np.inf, "free")
         assert hull_distance(crossed, np.array([0.3, 0.2, 0.26, 0.24])) < 1e-12
+
+
+def test_many_small_errors_of_the_balance_are_no_infeasibility():
+    """2000 multipliers that are each off by 1e-5 add up to 2e-2; each off by 2 % is another matter."""
+    y = np.where(np.arange(2000) % 2 == 0, 1.0, -1.0)
+    problem = Problem(np.outer(y, [1.0]) + 0.5, y, C=1.0, bias="free")
+    off = certify(problem, Point(np.zeros(1), 0.0, np.full(2000, 0.5) + 1e-5 * y))
+    assert off.kkt_dual == pytest.approx(2e-2)
+    assert off.feasible
+    assert not certify(problem, Point(np.zeros(1), 0.0, np.full(2000, 0.5) + 1e-2 * y)).feasible
