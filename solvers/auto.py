@@ -24,13 +24,12 @@ import numpy as np
 
 from harness.kernels.passes import squared_norms
 from harness.kernels.rows import CSR
+from harness.kernels.systems import DIRECT
 from harness.programs import BoxDual, Program
 from harness.solver import Iterate, Solver
 from solvers.coordinate_descent import CoordinateDescent, remaining
 from solvers.newton_augmented import NewtonAugmented
 
-LARGEST = 3000
-"""min(n, d) up to which Newton's dense system is formed."""
 CACHED = 2**21
 """Non-zeros (12 bytes each) that a cache is expected to hold."""
 PATIENCE = 0.1
@@ -79,7 +78,7 @@ class Auto(Solver):
 
 def beyond(program: BoxDual) -> str:
     size = min(program.n, program.d)
-    return f"min(n, d) = {size} is beyond a dense Newton system ({LARGEST})" if size > LARGEST else ""
+    return f"min(n, d) = {size} is beyond a dense Newton system ({DIRECT})" if size > DIRECT else ""
 
 
 def first_choice(program: BoxDual) -> str:

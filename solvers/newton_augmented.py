@@ -24,9 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from harness.kernels.passes import update_gram
 from harness.kernels.smoothing import Block, State, widths
-from harness.kernels.systems import differing
+from harness.kernels.systems import load_kernels
 from harness.problem import Array
 from harness.programs import BoxDual, Program
 from harness.solver import Claim, Iterate, Solver
@@ -67,8 +66,7 @@ class NewtonAugmented(Solver):
             part.minimise(state, tolerance=0.0, limit=2)
             part.gap(state)
             refine(part, state, widen=1.0)
-            none = np.zeros(0, np.bool_)  # n < d would not form G
-            update_gram(part.rows, part.v[:0], none, none, differing(none, none), part.bias, np.zeros((1, 1)))
+            load_kernels(part.rows, part.bias)
 
     def iterates(self, program: Program, start: tuple[Array, Array] | None = None) -> Iterator[Iterate]:
         """start: (w, alpha) of another method, w followed by b where the program has the equality."""

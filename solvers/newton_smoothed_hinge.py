@@ -25,9 +25,8 @@ from itertools import islice
 
 import numpy as np
 
-from harness.kernels.passes import take, update_gram
 from harness.kernels.smoothing import Block, State
-from harness.kernels.systems import differing
+from harness.kernels.systems import DIRECT, load_kernels
 from harness.problem import InputError
 from harness.programs import Program, RegularisedRisk, SmoothedHinge, SquaredHinge
 from harness.solver import Claim, Iterate, Solver
@@ -48,7 +47,7 @@ class NewtonSmoothedHinge(Solver):
 
     accepts = (RegularisedRisk,)
 
-    direct: int = 2000
+    direct: int = DIRECT
 
     def __post_init__(self) -> None:
         if self.direct < 0:
@@ -64,11 +63,9 @@ class NewtonSmoothedHinge(Solver):
 
     def warm_up(self, program: Program) -> None:
         assert isinstance(program, RegularisedRisk)
-        head, none = program.head(), np.zeros(0, np.bool_)
+        head = program.head()
         list(islice(self.iterates(head), 3))
-        take(head.rows, np.arange(1))  # which kernels two samples need depends on d
-        update_gram(head.rows, np.zeros(0), none, none.copy(), 0, program.intercept, np.zeros((1, 1)))
-        differing(none, none)
+        load_kernels(head.rows, program.intercept)
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, RegularisedRisk)

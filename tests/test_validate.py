@@ -271,7 +271,7 @@ def test_a_solver_from_a_file(tmp_path, monkeypatch):
     assert solver_of(f"{file}:Right", ["seed=3"], 0) == {"_target_": "my_solver_of_test.Right", "seed": 3}
     assert solver_of("wrong_solvers.Right", [], 7) == {"_target_": "wrong_solvers.Right", "seed": 7}
     for text, options, words in [
-        (f"{tmp_path}/none.py:Right", [], "is not a Python file"),
+        (f"{tmp_path}/none.py:Right", [], "there is no file"),
         (f"{file}:Wrong", [], "has no attribute 'Wrong'"),
         (f"{file}:Right", ["speed=1"], "has no such field; it has seed"),
         ("wrong_solvers.ascent", [], "needs a class"),
@@ -322,7 +322,7 @@ def test_a_configuration_says_so_where_a_solver_is_held_to_less_than_the_others(
     [
         ([], "which solver?"),
         (["solver=none_such"], "there is no solver 'none_such'"),
-        (["solver=none_such.py:Mine"], "is not a Python file"),
+        (["solver=none_such.py:Mine"], "there is no file none_such.py"),
         (["solver=wrong_solvers.Right", "solver.speed=3"], "has no such field; it has seed"),
         (["solver=sdca", "budget.seconds=-1"], "needs a number above 0"),
     ],

@@ -159,6 +159,13 @@ def solve_positive(H: Array, right: Array) -> Array:
     return x
 
 
+def load_kernels(rows: Dense | CSR, bias: bool) -> None:
+    """For a warm-up: loads what a system of these rows may need, which a few samples need not (n < d forms no G)."""
+    none = np.zeros(0, np.bool_)
+    take(rows, np.arange(1))
+    update_gram(rows, np.zeros(0), none, none.copy(), differing(none, none), bias, np.zeros((1, 1)))
+
+
 @njit(cache=True)
 def differing(F, G):
     """How many entries of two masks differ."""

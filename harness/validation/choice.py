@@ -33,8 +33,10 @@ def _target(text: str) -> str:
     if not name:
         return text
     file = Path(path).resolve()
-    if not file.is_file() or file.suffix != ".py":
-        raise InputError(f"solver={text}: {path} is not a Python file")
+    if not file.is_file():
+        raise InputError(f"solver={text}: there is no file {path}")
+    if file.suffix != ".py":
+        raise InputError(f"solver={text}: {path} does not end in .py")
     if str(file.parent) not in sys.path:
         sys.path.append(str(file.parent))  # processes of cells take sys.path over
     found = importlib.util.find_spec(file.stem)

@@ -129,7 +129,9 @@ class Scorecard:
 
     def _skips(self) -> str:
         reasons = Counter(f"{row.status}: {row.message}" for row in self.rows if row.status in SKIPPED)
-        return "\n".join(f"{count:3d} problems {reason}" for reason, count in reasons.most_common())
+        return "\n".join(
+            f"{count:3d} {'problem' if count == 1 else 'problems'} {reason}" for reason, count in reasons.most_common()
+        )
 
     def _contracts(self) -> str:
         lines = [({"fail": "FAIL"}.get(line.result, line.result), line.contract, line.sentence) for line in self.lines]
