@@ -5,6 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from conftest import random_problem
 
 from harness.certificate import certify
 from harness.kernels import systems
@@ -272,9 +273,9 @@ def test_auto_hands_over_to_newton_when_epochs_run_out():
     X[np.arange(400), np.arange(400) % 250] = 0.01
     X[:, :6] += 0.2 * rng.normal(size=(400, 6)) + 0.02 * y[:, None]
     problem = Problem(sp.csr_array(X), y, 1e3, "none")
-    picked = [i.info["picked"] for i in Auto().iterates(program_of(problem))]
-    assert picked[0] == "coordinate_descent"
-    assert picked[-1] == "newton_augmented"
+    seen = [(i.info["picked"], i.look) for i in Auto().iterates(program_of(problem))]
+    assert seen[0] == ("coordinate_descent", False)
+    assert seen[-1] == ("newton_augmented", True)  # dear after many cheap ones: the schedule would pass over most
 
 
 # -- the machinery --------------------------------------------------------------------------------------------------
@@ -427,3 +428,24 @@ def test_a_row_of_zeros_at_the_hard_margin_proves_that_nothing_separates_the_dat
         *_, last = islice(solver.iterates(program), 50)
         assert np.isfinite(last.x).all()
         assert last.x[2] == last.x.max() > 0.0
+
+
+def test_the_bias_waits_for_sweeps_that_are_far_from_done():
+    """A sum of multipliers that is nearly balanced says nothing of b while the rows themselves are far from done."""
+    problem = random_problem(3, n=60, d=5, C=1.0, bias="free")
+    state = Descent(program_of(problem), seed=0)
+    state.sweep()
+    before, state.estimate = state.b, 1e6
+    state.check()
+    assert state.b == before
+    state.estimate = 0.0
+    state.check()
+    assert state.b != before
+
+
+def test_newton_ends_with_its_best_point(monkeypatch):
+    """A gap that grows again, as rounding makes it grow at C = 1e4, is not what the solver ends with."""
+    gaps = iter([1e-3, 1e-11, *[1e-5] * 40])
+    monkeypatch.setattr(Block, "gap", lambda block, state: (next(gaps), 1.0))
+    *_, last = NewtonAugmented().iterates(program_of(random_problem(3, n=60, d=5, C=1.0, bias="none")))
+    assert (last.claim, last.info["gap"]) == ("converged", 1e-11)
