@@ -37,6 +37,10 @@ PATIENCE = 0.1
 epochs predict nothing (text, wide at C = 100: done in 40 and 75 epochs, where 13 of them foretold a million)."""
 DEAR = "a Newton solve costs as much as 600 epochs"
 SMALL_C = "u_i ||x_i||^2 <= 1/2 on average: most multipliers end at their bound"
+SLOWER = 2.0
+"""Epochs that coordinate descent needs, beside those that its decay so far predicts: it slows down (mushrooms)."""
+FINISH = 0.4
+"""Cost of what is left for Newton from the point of coordinate descent, in units of a whole solve."""
 NEAR = 0.05
 """Relative gap below which the point of coordinate descent is a better start for Newton than its own."""
 
@@ -84,8 +88,8 @@ def beyond(program: BoxDual) -> str:
 def first_choice(program: BoxDual) -> str:
     """SMALL_C or DEAR, for which coordinate descent goes first, or why Newton does."""
     cost = Watch(program)
-    epoch = cost.row * program.n
-    if cost.newton > 600.0 * epoch and min(program.n, program.d) > 200:  # below that, both take a moment
+    epoch = cost.row * program.n + 40e3
+    if cost.newton > 300.0 * epoch and min(program.n, program.d) > 200:  # below that, both take a moment
         return DEAR
     if program.equality:
         return "free bias, and a Newton system of moderate size"
@@ -95,7 +99,7 @@ def first_choice(program: BoxDual) -> str:
     reach = float((np.minimum(head.upper, 1e300) * q).mean())
     if reach > 0.5:
         return f"u_i ||x_i||^2 = {reach:.2g} on average, and a Newton system of moderate size"
-    return "six epochs cost more than Newton" if 6.0 * epoch > cost.newton else SMALL_C
+    return "ten epochs cost more than Newton" if 10.0 * epoch > cost.newton else SMALL_C
 
 
 class Watch:
@@ -104,11 +108,11 @@ class Watch:
     def __init__(self, program: BoxDual) -> None:
         size = min(program.n, program.d)
         if isinstance(program.rows, CSR):
-            nnz, entry, passes = program.rows.data.size, 3.0, 60.0
+            nnz, entry, passes = program.rows.data.size, 3.0, 35.0
         else:
-            nnz, entry, passes = program.rows.X.size, 1.0, 25.0
+            nnz, entry, passes = program.rows.X.size, 1.0, 15.0
         self.row = entry * nnz / program.n + (20.0 if nnz < CACHED else 120.0)
-        self.newton = passes * nnz + 3.0 * size**3 + 1.2e6
+        self.newton = passes * nnz + 1.5 * size**3 + 0.4e6
         self.history: list[float] = []
         self.spent, self.multipliers = 0.0, program.equality
 
@@ -120,7 +124,7 @@ class Watch:
         if len(self.history) < 3:
             return ""
         more = 0.0 if self.multipliers else remaining(self.history, 1.0)  # with these the estimate is not monotone
-        if more * epoch > self.newton and self.spent > PATIENCE * self.newton:
+        if SLOWER * more * epoch > FINISH * self.newton and self.spent > PATIENCE * self.newton:
             return f"coordinate descent would need {min(more, 1e6):.0f} more epochs, dearer than Newton"
         return "coordinate descent has cost as much as Newton would" if self.spent > self.newton else ""
 

@@ -19,13 +19,15 @@ handful of steps finds the active set, and then one lands on the solution to rou
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
 
+from harness.kernels.passes import combine, products
+from harness.kernels.rows import Dense
 from harness.kernels.smoothing import Block, State, widths
-from harness.kernels.systems import load_kernels
+from harness.kernels.systems import factor, substitute_back
 from harness.problem import Array
 from harness.programs import BoxDual, Program
 from harness.solver import Claim, Iterate, Solver
@@ -61,16 +63,18 @@ class NewtonAugmented(Solver):
     def warm_up(self, program: Program) -> None:
         assert isinstance(program, BoxDual)
         block = Block.of(program.head(64))
-        for part in (block, block.take(np.arange(block.n))):  # kernels tell data as given from rows that were copied
-            state = part.state(np.zeros(part.size), np.zeros(part.n), h=2.0)
-            part.minimise(state, tolerance=0.0, limit=2)
-            part.gap(state)
-            refine(part, state, widen=1.0)
-            load_kernels(part.rows, part.bias)
+        state = block.state(np.zeros(block.size), np.zeros(block.n), h=2.0)
+        block.minimise(state, tolerance=0.0, limit=2)
+        block.gap(state)
+        refine(block, state, widen=1.0)
+        substitute_back(factor(products(block.rows, 1, block.d) + np.eye(1)), np.ones(1))
 
     def iterates(self, program: Program, start: tuple[Array, Array] | None = None) -> Iterator[Iterate]:
         """start: (w, alpha) of another method, w followed by b where the program has the equality."""
         assert isinstance(program, BoxDual)
+        if isinstance(program.rows, Dense) and 2 * program.n <= program.d:
+            yield from self._few_rows(program)
+            return
         block = Block.of(program)
         if start is None:
             state = self._start(block)
@@ -98,20 +102,34 @@ class NewtonAugmented(Solver):
             while not refine(block, state, widen):
                 state, widen = saved.copy(), 10.0 * widen
 
+    def _few_rows(self, program: BoxDual) -> Iterator[Iterate]:
+        """The same program on n columns instead of d (leukemia: 38 instead of 7129): x_i <- l_i with L L' = X X'.
+
+        Products of rows are all that margins and multipliers depend on. w = X'c for L'c = w of the small program.
+        """
+        n = program.n
+        L = factor(products(program.rows, n, program.d))
+        for iterate in self.iterates(replace(program, X=L)):
+            assert iterate.dual is not None
+            c, w = iterate.dual[:n].copy(), np.zeros(program.d)
+            substitute_back(L, c)
+            combine(program.rows, np.ones(n), c, w)
+            yield replace(iterate, dual=np.append(w, iterate.dual[n:]))
+
     def _start(self, block: Block) -> State:
         """The smoothed hinge alone, alpha = 0, on samples of the rows that grow eightfold, with u scaled up.
 
         h = 2 makes the first step ridge regression on all rows of the sample, which no C and no scale can upset.
         """
         # A sample with too few rows of one class misleads (w8a has 3 %).
-        rarer = float(min(np.mean(block.y > 0.0), np.mean(block.y < 0.0)))
-        least, sizes = max(1500, 10 * block.size / max(rarer, 1e-9)), [block.n]
-        rng = np.random.default_rng(self.seed)
+        positive = np.count_nonzero(block.y > 0.0) / block.n
+        least, sizes = max(1500, 10 * block.size / max(min(positive, 1.0 - positive), 1e-9)), [block.n]
         while sizes[-1] > 3 * least:
             sizes.append(int(max(sizes[-1] // GROWTH, least)))
+        rng = np.random.default_rng(self.seed) if len(sizes) > 1 else None
         theta, hs = np.zeros(block.size), [2.0, 0.5]
         for size in reversed(sizes):
-            part = block if size == block.n else block.take(np.sort(rng.integers(0, block.n, size)), block.n / size)
+            part = block if rng is None or size == block.n else sample(block, size, rng)
             state = part.state(theta, np.zeros(size), h=2.0)
             for h in hs:
                 state.h = h
@@ -129,37 +147,45 @@ def refine(block: Block, state: State, widen: float) -> bool:
     Newton's method does not settle.
     """
     width, least = widen * WIDTH * state.h, min(block.n, 2 * block.size)
-    distance = np.abs(1.0 - state.m)
-    if np.count_nonzero(distance <= width) < least:
-        width = np.partition(distance, least - 1)[least - 1]
-    within, moved, change = settle(state.m, state.alpha, block.upper, width, block.top)
-    if moved.size:
-        block.take(moved).pull(change, out=state.pull)
-    rows = np.flatnonzero(within)
-    part = block.take(rows)
-    small = State(state.theta, state.alpha[rows], state.m[rows], state.pull, state.h)
-    for _ in range(2 if rows.size > 0.2 * block.n else 3):
+    index, change, moved = settle(state.m, state.alpha, block.upper, width, block.top, least)
+    if moved:
+        block.pull(change, out=state.pull)
+    part = block.take(index)
+    small = State(state.theta, state.alpha[index], state.m[index], state.pull, state.h)
+    for _ in range(2 if index.size > 0.2 * block.n else 3):
         tolerance = max(min(0.03, 0.3 * small.h) / widen**2 if small.h > 1e-6 else 0.0, 1e-13)
-        everything = rows.size == block.n
+        everything = index.size == block.n
         if not part.minimise(small, tolerance, limit=300 if everything else 60) and not everything:
             return False
         small.h = max(small.h * SHRINK, FINEST)
-    state.alpha[rows], state.pull, state.h = small.alpha, small.pull, small.h
+    state.alpha[index], state.pull, state.h = small.alpha, small.pull, small.h
     block.margins(state.theta, state.m)
     return True
 
 
+def sample(block: Block, size: int, rng: np.random.Generator) -> Block:
+    return block.take(np.sort(rng.integers(0, block.n, size)), block.n / size)
+
+
 @njit(cache=True)
-def settle(m, alpha, upper, width, top):
-    """Rows that take part; those that do not and have to move, and by how much, to the bound on their side."""
-    within, moved, change, k = np.zeros(m.size, np.bool_), np.empty(m.size, np.int64), np.empty(m.size), 0
-    for i in range(m.size):
+def settle(m, alpha, upper, width, top, least):
+    """The rows that take part, `least` of them at least; those that do not move to the bound on their side.
+
+    Returns their indices, by how much each row moved, and how many did.
+    """
+    n, near = m.size, 0
+    for i in range(n):
+        near += -width <= 1.0 - m[i] <= width
+    if near < least:
+        width = np.partition(np.abs(1.0 - m), least - 1)[least - 1]
+    index, change, k, moved = np.empty(n, np.int64), np.zeros(n), 0, 0
+    for i in range(n):
         z = 1.0 - m[i]
         if -width <= z <= top + width or 0.0 < alpha[i] < upper[i]:
-            within[i] = True
+            index[k], k = i, k + 1
             continue
         bound = upper[i] if z > 0.0 else 0.0
         if bound != alpha[i]:
-            moved[k], change[k], k = i, bound - alpha[i], k + 1
-            alpha[i] = bound
-    return within, moved[:k], change[:k]
+            change[i] = bound - alpha[i]
+            alpha[i], moved = bound, moved + 1
+    return index[:k], change, moved

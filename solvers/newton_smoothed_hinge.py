@@ -20,13 +20,13 @@ in the canonical problem, C_i = c_i / lam.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
 from harness.kernels.smoothing import Block, State
-from harness.kernels.systems import DIRECT, load_kernels
+from harness.kernels.systems import DIRECT
 from harness.problem import InputError
 from harness.programs import Program, RegularisedRisk, SmoothedHinge, SquaredHinge
 from harness.solver import Claim, Iterate, Solver
@@ -65,7 +65,6 @@ class NewtonSmoothedHinge(Solver):
         assert isinstance(program, RegularisedRisk)
         head = program.head()
         list(islice(self.iterates(head), 3))
-        load_kernels(head.rows, program.intercept)
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, RegularisedRisk)
@@ -99,7 +98,7 @@ class NewtonSmoothedHinge(Solver):
         while not claim:
             still = block.minimise(state, 1e-15, limit=STEPS)
             state = block.state(state.theta, state.alpha, h=0.0)
-            size = float(np.linalg.norm(block.system.ridge * state.theta - state.pull))
+            size = float(np.linalg.norm(block.gradient(state)))
             scale = float(np.linalg.norm(start) + np.linalg.norm(state.theta[: block.d]))
             if still:
                 claim = "converged" if size <= 1e-8 * scale else "inaccurate"
@@ -107,7 +106,7 @@ class NewtonSmoothedHinge(Solver):
 
     @staticmethod
     def _iterate(block: Block, state: State, claim: Claim = "") -> Iterate:
-        info = {"delta": block.kappa, "curved": int(np.count_nonzero(block.F))}
+        info = {"delta": block.kappa, "curved": int(np.count_nonzero(block.system.F))}
         return Iterate(state.theta, state.alpha, claim, info=info)
 
 
@@ -123,7 +122,7 @@ def block_of(program: RegularisedRisk, direct: int) -> Block:
 def follow(block: Block, state: State, delta: float) -> None:
     """On to `delta` as if the curved set stayed: there alpha_i grows to v_i z_i / delta, elsewhere it is at a bound."""
     growth, block.kappa = block.kappa / delta - 1.0, delta
-    block.F[:] = (state.alpha > 0.0) & (state.alpha < block.upper)
-    pull = state.pull + block.pull(np.where(block.F, growth * state.alpha, 0.0))
-    state.theta -= block.system.solve(block.system.ridge * state.theta - pull, delta, SMALL)
+    block.system.F[:] = (state.alpha > 0.0) & (state.alpha < block.upper)
+    pull = state.pull + block.pull(np.where(block.system.F, growth * state.alpha, 0.0))
+    state.theta -= block.solve(block.gradient(replace(state, pull=pull)), delta, SMALL)
     block.margins(state.theta, state.m)

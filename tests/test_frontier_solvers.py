@@ -248,8 +248,8 @@ def test_data_are_left_alone_and_may_be_read_only(solver, sparse):
 def test_auto_says_what_it_picked_and_why():
     rng = np.random.default_rng(13)
     y = np.where(rng.random(3000) < 0.5, 1.0, -1.0)
-    X = rng.normal(size=(3000, 5)) + 0.5 * y[:, None]
-    small, large = (next(iter(Auto().iterates(program_of(Problem(X, y, C, "none"))))) for C in (1e-3, 10.0))
+    X = rng.normal(size=(3000, 60)) + 0.5 * y[:, None]
+    small, large = (next(iter(Auto().iterates(program_of(Problem(X, y, C, "none"))))) for C in (1e-4, 10.0))
     assert (small.info["picked"], small.info["why"]) == ("coordinate_descent", SMALL_C)
     assert large.info["picked"] == "newton_augmented"
     assert "on average" in large.info["why"]
@@ -296,7 +296,7 @@ def test_newton_ends_with_its_best_point(monkeypatch):
 
 @pytest.mark.parametrize("bias", BIASES)
 def test_conjugate_gradients_serve_the_augmented_lagrangian_too(bias, monkeypatch):
-    monkeypatch.setattr(Block.__init__, "__defaults__", (0,))
+    monkeypatch.setattr(Block.__init__, "__defaults__", (0, 1000))
     assert all(reached(awkward(seed).with_(bias=bias, C=1.0), NewtonAugmented()) for seed in (0, 2, 3, 5))
 
 

@@ -5,13 +5,13 @@ from itertools import islice
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numba import njit
 
-from harness.kernels import systems
 from harness.kernels.faces import Face, minimise_on_face, projected_search
-from harness.kernels.passes import combine, margins, squared_norms, take, update_gram
-from harness.kernels.rows import rows_of
+from harness.kernels.passes import combine, margins, products, squared_norms, take, update_gram
+from harness.kernels.rows import add_outer, add_squares, is_dense, rows_of
 from harness.kernels.smoothing import Block
-from harness.kernels.systems import solve_positive
+from harness.kernels.systems import MOST, SWAP, factor, substitute
 from harness.programs import BoxDual
 from solvers.auto import Auto
 from solvers.coordinate_descent import CoordinateDescent
@@ -34,16 +34,47 @@ def test_passes_are_the_products_they_name(sparse):
     part = np.empty(3)
     margins(take(rows, index), y[index], w, 0.0, part)
     np.testing.assert_allclose(part, (y * (X @ w))[index])
-    G, X1 = np.zeros((5, 5)), np.hstack([X, np.ones((20, 1))])[index]
-    v, F, in_G = np.abs(a), np.isin(np.arange(20), index), np.zeros(20, np.bool_)
-    update_gram(rows, v, F, in_G, 3, True, G)
-    np.testing.assert_array_equal(in_G, F)
-    F[index[0]] = False
-    update_gram(rows, v, F, in_G, 1, True, G)
-    np.testing.assert_allclose(np.triu(G), np.triu((X1[1:].T * v[index[1:]]) @ X1[1:]), atol=1e-12)
-    many = np.zeros((5, 5))
-    update_gram(rows, v, F, np.zeros(20, np.bool_), 10**6, True, many)
-    np.testing.assert_allclose(np.triu(many), np.triu(G), atol=1e-12)
+    np.testing.assert_allclose(np.tril(products(rows, 20, 4)), np.tril(X @ X.T), atol=1e-12)
+
+
+@njit
+def gram_of(rows, v, F, in_G, changed, bias, G):
+    update_gram(rows, v, F, in_G, changed, bias, G)
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("n", "d"), [(20, 4), (700, 60)], ids=["loop", "blas"])
+def test_a_gram_matrix_follows_the_rows_that_enter_and_leave(n, d, bias, sparse):
+    """700 rows of 60 columns: three blocks of rows, two panels of columns."""
+    rng = np.random.default_rng(16)
+    X, v, F = rng.normal(size=(n, d)), rng.uniform(0.5, 2.0, n), rng.random(n) < 0.9
+    rows, in_G, G = rows_of(sp.csr_array(X) if sparse else X), np.zeros(n, np.bool_), np.zeros((d + bias, d + bias))
+    Z = np.hstack([X, np.ones((n, 1))])[:, : d + bias]
+    for share in (0.9, 0.5, 0.52):
+        F = rng.random(n) < share
+        gram_of(rows, v, F, in_G, np.count_nonzero(in_G != F), bias, G)
+        np.testing.assert_array_equal(in_G, F)
+        np.testing.assert_allclose(np.tril(G), np.tril((Z[F].T * v[F]) @ Z[F]), atol=1e-9)
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+def test_what_a_row_can_do_is_the_same_compiled_and_in_python(sparse):
+    rng = np.random.default_rng(15)
+    X = rng.normal(size=(6, 4)) * (rng.random((6, 4)) < 0.5)
+    rows = rows_of(sp.csr_array(X) if sparse else X)
+
+    def accumulate(rows, w, G):
+        for i in range(6):
+            add_squares(rows, i, 0.5 + i, w)
+            add_outer(rows, i, 0.5 + i, G)
+        return is_dense(rows)
+
+    for function in (accumulate, njit(accumulate)):
+        w, G, weight = np.zeros(4), np.zeros((4, 4)), 0.5 + np.arange(6)
+        assert function(rows, w, G) != sparse
+        np.testing.assert_allclose(w, weight @ X**2)
+        np.testing.assert_allclose(G, np.tril((X.T * weight) @ X))
 
 
 def newton_matrix(X, v, h, bias):
@@ -61,12 +92,12 @@ def test_all_newton_systems_give_the_same_direction(direct, bias, sparse):
     block = Block(rows_of(sp.csr_array(X) if sparse else X), y, v, v, 0.0, 8, bias, direct)
     g, h = rng.normal(size=8 + bias), 0.3
     for k in (3, 6, 12):  # few rows are copied for products, most are not
-        block.F[:] = np.arange(12) < k
         expected = np.linalg.solve(newton_matrix(X[:k], v[:k], h, bias), g)
-        np.testing.assert_allclose(block.system.solve(g, h), expected, rtol=1e-7)
-        block.system.swap = direct == 100 and not block.system.swap
-        np.testing.assert_allclose(block.system.solve(g, h), expected, rtol=1e-7)
-    assert (block.system.G is None) == (direct < 100)
+        block.system.F[:] = np.arange(12) < k
+        np.testing.assert_allclose(block.solve(g, h), expected, rtol=1e-7)
+        block.system.memory[SWAP] = direct == 100 and not block.system.memory[SWAP]
+        np.testing.assert_allclose(block.solve(g, h), expected, rtol=1e-7)
+    assert (block.system.memory[MOST] == 0) == (direct < 100)
 
 
 def test_a_matrix_beyond_the_largest_dense_one_is_never_formed():
@@ -76,33 +107,33 @@ def test_a_matrix_beyond_the_largest_dense_one_is_never_formed():
     y = np.where(np.arange(30) % 2, 1.0, -1.0)
     block = Block(rows_of(X), y, np.ones(30), np.ones(30), 0.0, 10**6, True)
     state = block.state(np.zeros(10**6 + 1), np.zeros(30), h=0.1)
-    block.system.swap = True
+    block.system.memory[SWAP] = True
     assert block.minimise(state, 1e-10, limit=50)
-    assert block.system.G is None
+    assert block.system.G.size == 0
 
 
-def test_conjugate_gradients_at_their_limit_are_slow_and_not_at_an_end(monkeypatch):
+def test_conjugate_gradients_at_their_limit_are_slow_and_not_at_an_end():
     """A full step that does not halve the gradient ends Newton's method, unless its system was not solved."""
-    monkeypatch.setattr(systems, "PRODUCTS", 2)
     rng = np.random.default_rng(18)
     X, y = rng.normal(size=(60, 1)) + 0.03 * rng.normal(size=(60, 12)), np.where(np.arange(60) % 2, 1.0, -1.0)
-    block = Block(rows_of(X), y, np.full(60, np.inf), np.full(60, 1e3), 0.0, 12, False, direct=0)
+    block = Block(rows_of(X), y, np.full(60, np.inf), np.full(60, 1e3), 0.0, 12, False, direct=0, products=2)
     state = block.state(np.zeros(12), np.zeros(60), h=1.0)
     assert block.minimise(state, 1e-6, limit=3000)
     assert np.linalg.norm(state.theta - state.pull) <= 1e-6 * np.linalg.norm(state.theta)
 
 
-def test_no_descent_by_the_small_system_is_tried_by_the_other(monkeypatch):
-    """Rounding of columns over 1e8 at C = 1e4 and h = 1e-6; here as a small system that is wrong by its sign."""
-    honest = systems.NewtonSystem._by_rows
-    monkeypatch.setattr(systems.NewtonSystem, "_by_rows", lambda *given: -honest(*given))
-    rng = np.random.default_rng(19)
-    X, y = rng.normal(size=(6, 9)), np.where(np.arange(6) % 2, 1.0, -1.0)
-    block = Block(rows_of(X), y, np.ones(6), np.ones(6), 0.0, 9, False)
-    state = block.state(np.zeros(9), np.zeros(6), h=0.5)
-    assert block.minimise(state, 1e-10, limit=50)
-    assert block.system.swap
-    assert np.linalg.norm(state.theta - state.pull) <= 1e-10 * np.linalg.norm(state.theta)
+def test_no_descent_by_the_small_system_is_tried_by_the_other():
+    """Columns over 1e10 at C = 1e4: the small system alone ends with a gradient of nothing but rounding."""
+    rng = np.random.default_rng(299)
+    X, y, C = rng.normal(size=(15, 40)) * 10.0 ** rng.uniform(-5, 5, 40), np.resize([-1.0, 1.0], 15), np.full(15, 1e4)
+    left = {}
+    for direct in (20, 100):  # below d = 40 there is no other system
+        block = Block(rows_of(X), y, C, C, 0.0, 40, False, direct)
+        state = block.state(np.zeros(40), np.zeros(15), h=1e-2)
+        block.minimise(state, 1e-9, limit=100)
+        left[direct] = np.linalg.norm(block.gradient(state)) / np.linalg.norm(state.theta)
+        assert block.system.memory[SWAP]
+    assert left[100] < 1e-6 * left[20]
 
 
 def test_rows_all_alike_end_at_w_of_nothing_but_rounding():
@@ -116,9 +147,11 @@ def test_rows_all_alike_end_at_w_of_nothing_but_rounding():
 
 
 def test_a_singular_system_still_gives_a_direction():
-    x = solve_positive(np.ones((3, 3)), np.ones(3))
+    x = np.ones(3)
+    substitute(factor(np.ones((3, 3))), x)
     assert np.isfinite(x).all()
     assert x.sum() > 0.0
+    np.testing.assert_array_equal(factor(-np.ones((3, 3))), np.eye(3))
 
 
 def test_conjugate_gradients_solve_the_face_and_the_search_stays_in_the_box():

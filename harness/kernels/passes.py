@@ -6,14 +6,17 @@ whose purpose is a copy.
 
 import numpy as np
 from numba import njit
+from numba.extending import overload, register_jitable
 
-from harness.kernels.rows import CSR, FAST, Dense, add, dot, norm2
-from harness.problem import Array
+from harness.kernels.rows import CSR, FAST, Dense, add, add_outer, dot, is_dense_type, norm2, read_only
 
-SMALL = 100_000
+SMALL = 20_000
 """Entries of a Gram matrix times rows up to which a dense update is done in a loop."""
-BLOCK = 2048
-"""Rows of dense data weighted at a time: a copy of this many rows, never of all."""
+BLOCK = 250
+"""Rows of dense data weighted at a time: a copy of this many rows, never of all. No power of two: columns of the copy
+would then fall on the same lines of the cache."""
+PANEL = 48
+"""Columns of a symmetric matrix multiplied at a time: half of it is never computed."""
 
 
 @njit(cache=True, fastmath=FAST)
@@ -42,86 +45,148 @@ def squared_norms(rows, q):
         q[i] = norm2(rows, i)
 
 
-def take(rows: Dense | CSR, index: Array) -> Dense | CSR:
+def take(rows, index):
     """The rows of `index`, copied to lie side by side."""
-    if isinstance(rows, Dense):
-        return Dense(rows.X[index])
-    return CSR(*_take(rows.indptr, rows.indices, rows.data, index))
+    part = _take(rows, index)
+    return type(part)(*map(read_only, part))
+
+
+def update_gram(rows, v, F, in_G, changed, bias, G):
+    """G, the lower triangle of sum v_i z_i z_i' over in_G, becomes that over F, and in_G becomes F.
+
+    z = x, with a 1 appended where `bias`. changed: the rows that enter or leave; many dense ones are left to BLAS.
+    """
+
+
+def row_products(rows, index, d):
+    """The lower triangle of X X', X the rows of `index`."""
 
 
 @njit(cache=True)
-def _take(indptr, indices, data, index):
-    ends = np.zeros(index.size + 1, indptr.dtype)
-    for r in range(index.size):
-        ends[r + 1] = ends[r] + indptr[index[r] + 1] - indptr[index[r]]
-    columns, values = np.empty(ends[-1], indices.dtype), np.empty(ends[-1])
-    for r in range(index.size):
-        shift = np.int64(indptr[index[r]]) - np.int64(ends[r])
-        for k in range(ends[r], ends[r + 1]):
-            columns[k], values[k] = indices[k + shift], data[k + shift]
-    return ends, columns, values
+def products(rows, n, d):
+    """The same of the first n rows."""
+    return row_products(rows, np.arange(n), d)
 
 
-def update_gram(rows: Dense | CSR, v: Array, F: Array, in_G: Array, count: int, bias: bool, G: Array) -> None:
-    """G, the upper triangle of sum v_i z_i z_i' over in_G, becomes that over F, and in_G becomes F.
-
-    z = x, with a 1 appended where `bias`. count: the rows that enter or leave; many dense ones are left to BLAS.
-    """
-    if isinstance(rows, CSR):
-        _update_csr(rows.indptr, rows.indices, rows.data, v, F, in_G, bias, G)
-    elif count * G.size < SMALL:
-        _update_dense(rows.X, v, F, in_G, bias, G)
-    else:
-        for sign, index in ((1.0, np.flatnonzero(F & ~in_G)), (-1.0, np.flatnonzero(in_G & ~F))):
-            _add_blocks(rows.X, index, v, sign, bias, G)
-    in_G[:] = F
+@njit(cache=True)
+def _take(rows, index):
+    return copied(rows, index)
 
 
-def _add_blocks(X: Array, index: Array, v: Array, sign: float, bias: bool, G: Array) -> None:
-    """G += sign sum v_i z_i z_i' over index."""
-    d = X.shape[1]
-    for k in range(0, index.size, BLOCK):
-        part = index[k : k + BLOCK]
-        root = np.sqrt(v[part])
-        Z = X[part]
-        Z *= root[:, None]
-        G[:d, :d] += sign * (Z.T @ Z)  # a matrix with its own transpose: half the work
-        if bias:
-            G[:d, d] += sign * (root @ Z)
-            G[d, d] += sign * v[part].sum()
+def copied(rows, index):
+    """The same for compiled code."""
 
 
-@njit(cache=True, fastmath=FAST)
-def _update_dense(X, v, F, in_G, bias, G):
-    d = X.shape[1]
-    for i in range(F.size):
-        if F[i] != in_G[i]:
-            weight, x = v[i] if F[i] else -v[i], X[i]
-            for j in range(d):
-                scale, line = weight * x[j], G[j]
-                for l in range(j, d):
-                    line[l] += scale * x[l]
+@overload(copied)
+def _copied(rows, index):
+    def dense(rows, index):
+        X = np.empty((index.size, rows.X.shape[1]))
+        for r in range(index.size):
+            for j in range(X.shape[1]):
+                X[r, j] = rows.X[index[r], j]
+        return Dense(X)
+
+    def csr(rows, index):
+        indptr = np.zeros(index.size + 1, rows.indptr.dtype)
+        for r in range(index.size):
+            indptr[r + 1] = indptr[r] + rows.indptr[index[r] + 1] - rows.indptr[index[r]]
+        indices, data = np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1])
+        for r in range(index.size):
+            shift = np.int64(rows.indptr[index[r]]) - np.int64(indptr[r])
+            for k in range(indptr[r], indptr[r + 1]):
+                indices[k], data[k] = rows.indices[k + shift], rows.data[k + shift]
+        return CSR(indptr, indices, data)
+
+    return dense if is_dense_type(rows) else csr
+
+
+@overload(update_gram, jit_options={"fastmath": FAST})
+def _update_gram(rows, v, F, in_G, changed, bias, G):
+    def one_by_one(rows, v, F, in_G, changed, bias, G):
+        d = G.shape[0] - bias
+        for i in range(F.size):
+            if F[i] != in_G[i]:
+                weight = v[i] if F[i] else -v[i]
+                add_outer(rows, i, weight, G)
                 if bias:
-                    line[d] += scale
-            if bias:
-                G[d, d] += weight
+                    add(rows, i, weight, G[d])
+                    G[d, d] += weight
+                in_G[i] = F[i]
+
+    def dense(rows, v, F, in_G, changed, bias, G):
+        d = G.shape[0] - bias
+        if changed * d * d > SMALL:
+            add_panels(rows.X, v, F, in_G, changed, bias, G)
+        else:
+            one_by_one_(rows, v, F, in_G, changed, bias, G)
+
+    one_by_one_ = register_jitable(one_by_one)
+    return dense if is_dense_type(rows) else one_by_one
 
 
 @njit(cache=True, fastmath=FAST)
-def _update_csr(indptr, indices, data, v, F, in_G, bias, G):
-    last = np.uint64(G.shape[0] - 1)
+def add_panels(X, v, F, in_G, changed, bias, G):
+    """`update_gram` by products of matrices. Rows that leave have the opposite sign on one side."""
+    d, k = X.shape[1], 0
+    Z, signed = np.zeros((d, min(BLOCK, changed))), np.zeros((d, min(BLOCK, changed)))
     for i in range(F.size):
         if F[i] != in_G[i]:
             weight = v[i] if F[i] else -v[i]
-            start, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-            for k in range(start, end):
-                scale, line = weight * data[k], G[np.uint64(indices[k])]
-                for l in range(k, end):
-                    line[np.uint64(indices[l])] += scale * data[l]
+            for j in range(d):
+                Z[j, k], signed[j, k] = X[i, j], weight * X[i, j]
                 if bias:
-                    line[last] += scale
+                    G[d, j] += signed[j, k]
             if bias:
-                G[last, last] += weight
+                G[d, d] += weight
+            in_G[i], k, changed = F[i], k + 1, changed - 1
+            if k == Z.shape[1] or changed == 0:
+                for j in range(d):
+                    for l in range(k, Z.shape[1]):
+                        Z[j, l] = 0.0
+                add_triangle(signed, Z, G)
+                k = 0
+
+
+@njit(cache=True)
+def add_triangle(A, B, G):
+    """The lower triangle of G += A B', by panels of rows; of the other half little is computed."""
+    for start in range(0, len(A), PANEL):
+        end = min(start + PANEL, len(A))
+        part = np.dot(A[start:end], B[:end].T)
+        for j in range(start, end):
+            for l in range(j + 1):
+                G[j, l] += part[j - start, l]
+
+
+@overload(row_products, jit_options={"fastmath": FAST})
+def _row_products(rows, index, d):
+    def dense(rows, index, d):
+        Z, K = copied(rows, index).X, np.zeros((index.size, index.size))
+        add_triangle(Z, Z, K)
+        return K
+
+    def csr(rows, index, d):
+        """Column by column: the rows that share one are met in order."""
+        starts, K = np.zeros(d + 2, np.int64), np.zeros((index.size, index.size))
+        for i in index:
+            for k in range(rows.indptr[i], rows.indptr[i + 1]):
+                starts[rows.indices[k] + 2] += 1
+        for j in range(d + 1):
+            starts[j + 1] += starts[j]
+        member, value = np.empty(starts[-1], np.int64), np.empty(starts[-1])
+        for r in range(index.size):
+            for k in range(rows.indptr[index[r]], rows.indptr[index[r] + 1]):
+                j = rows.indices[k]
+                member[starts[j + 1]], value[starts[j + 1]] = r, rows.data[k]
+                starts[j + 1] += 1
+        for j in range(d):
+            for k in range(starts[j], starts[j + 1]):
+                line, factor = K[member[k]], value[k]
+                for l in range(starts[j], k + 1):
+                    line[member[l]] += factor * value[l]
+        return K
+
+    return dense if is_dense_type(rows) else csr
 
 
 @njit(cache=True)

@@ -37,7 +37,16 @@ class CSR(NamedTuple):
 
 def rows_of(X) -> Dense | CSR:
     """The arrays of X as a tuple that kernels take; no copy."""
-    return CSR(X.indptr, X.indices, X.data) if sp.issparse(X) else Dense(X)
+    if sp.issparse(X):
+        return CSR(read_only(X.indptr), read_only(X.indices), read_only(X.data))
+    return Dense(read_only(X))
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """The same memory, not to be written to: to numba another type, so that all data should be of the one."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def dot(rows, i, w):
@@ -63,6 +72,29 @@ def norm2(rows, i):
         return rows.X[i] @ rows.X[i]
     k = slice(rows.indptr[i], rows.indptr[i + 1])
     return rows.data[k] @ rows.data[k]
+
+
+def add_squares(rows, i, scale, w):
+    """w_j += scale * x_ij^2"""
+    if isinstance(rows, Dense):
+        w[: rows.X.shape[1]] += scale * rows.X[i] ** 2
+    else:
+        k = slice(rows.indptr[i], rows.indptr[i + 1])
+        w[rows.indices[k]] += scale * rows.data[k] ** 2
+
+
+def add_outer(rows, i, scale, G):
+    """The lower triangle of G += scale * x_i x_i'; a row's columns are in increasing order."""
+    if isinstance(rows, Dense):
+        d = rows.X.shape[1]
+        G[:d, :d] += scale * np.tril(np.outer(rows.X[i], rows.X[i]))
+    else:
+        k = slice(rows.indptr[i], rows.indptr[i + 1])
+        G[np.ix_(rows.indices[k], rows.indices[k])] += scale * np.tril(np.outer(rows.data[k], rows.data[k]))
+
+
+def is_dense(rows):
+    return isinstance(rows, Dense)
 
 
 # Sums over a CSR row stay in order: free to reorder, the compiler gathers short rows into vectors, 4 times slower.
@@ -104,10 +136,10 @@ def _prefetch(rows, i):
         for k in range(start, end, 16):
             _touch(rows.indices, k)
 
-    return dense if _is_dense(rows) else csr
+    return dense if is_dense_type(rows) else csr
 
 
-def _is_dense(rows) -> bool:
+def is_dense_type(rows) -> bool:
     """Of the type that numba gives to a tuple of arrays."""
     return rows.instance_class is Dense
 
@@ -120,7 +152,7 @@ def _dense_dot(rows, i, w):
             total += x[j] * w[j]
         return total
 
-    return dense if _is_dense(rows) else None
+    return dense if is_dense_type(rows) else None
 
 
 @overload(dot, jit_options={"fastmath": IN_ORDER})
@@ -131,7 +163,7 @@ def _csr_dot(rows, i, w):
             total += rows.data[k] * w[np.uint64(rows.indices[k])]
         return total
 
-    return None if _is_dense(rows) else csr
+    return None if is_dense_type(rows) else csr
 
 
 @overload(add, jit_options={"fastmath": FAST})
@@ -145,7 +177,7 @@ def _add(rows, i, scale, w):
         for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
             w[np.uint64(rows.indices[k])] += scale * rows.data[k]
 
-    return dense if _is_dense(rows) else csr
+    return dense if is_dense_type(rows) else csr
 
 
 @overload(norm2, jit_options={"fastmath": FAST})
@@ -162,4 +194,43 @@ def _norm2(rows, i):
             total += rows.data[k] * rows.data[k]
         return total
 
-    return dense if _is_dense(rows) else csr
+    return dense if is_dense_type(rows) else csr
+
+
+@overload(add_squares, jit_options={"fastmath": FAST})
+def _add_squares(rows, i, scale, w):
+    def dense(rows, i, scale, w):
+        x = rows.X[i]
+        for j in range(x.size):
+            w[j] += scale * x[j] * x[j]
+
+    def csr(rows, i, scale, w):
+        for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
+            w[np.uint64(rows.indices[k])] += scale * rows.data[k] * rows.data[k]
+
+    return dense if is_dense_type(rows) else csr
+
+
+@overload(add_outer, jit_options={"fastmath": FAST})
+def _add_outer(rows, i, scale, G):
+    def dense(rows, i, scale, G):
+        x = rows.X[i]
+        for j in range(x.size):
+            factor, line = scale * x[j], G[j]
+            for l in range(j + 1):
+                line[l] += factor * x[l]
+
+    def csr(rows, i, scale, G):
+        start, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])
+        for k in range(start, end):
+            factor, line = scale * rows.data[k], G[np.uint64(rows.indices[k])]
+            for l in range(start, k + np.uint64(1)):
+                line[np.uint64(rows.indices[l])] += factor * rows.data[l]
+
+    return dense if is_dense_type(rows) else csr
+
+
+@overload(is_dense)
+def _is_dense(rows):
+    answer = is_dense_type(rows)
+    return lambda rows: answer

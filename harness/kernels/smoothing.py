@@ -18,8 +18,8 @@ import numpy as np
 from numba import njit
 
 from harness.kernels.passes import combine, margins, squared_norms, take
-from harness.kernels.rows import CSR, FAST, Dense, add
-from harness.kernels.systems import DIRECT, NewtonSystem
+from harness.kernels.rows import CSR, FAST, Dense, add, read_only
+from harness.kernels.systems import DIRECT, PRODUCTS, distrust, new_system, renew, solve
 from harness.problem import Array
 from harness.programs import BoxDual
 
@@ -53,7 +53,10 @@ def widths(program: BoxDual) -> Array:
 
 
 class Block:
-    """Some rows of the program and Newton's method on them. direct: the largest dense system it may form."""
+    """Some rows of the program and Newton's method on them.
+
+    direct: the largest dense system it may form; products: how many conjugate gradients may use instead.
+    """
 
     def __init__(
         self,
@@ -65,12 +68,13 @@ class Block:
         d: int,
         bias: bool,
         direct: int = DIRECT,
+        products: int = PRODUCTS,
     ) -> None:
-        self.rows, self.y, self.upper, self.v, self.kappa, self.d, self.bias = rows, y, upper, v, kappa, d, bias
+        self.rows, self.y, self.kappa, self.d, self.bias = rows, read_only(y), kappa, d, bias
+        self.upper, self.v = read_only(upper), read_only(v)
         self.n, self.size = y.size, d + bias
-        self.top = kappa if np.isfinite(upper).all() else np.inf  # at 1 - m_i > top, l_i has slope u_i
-        self.F = np.zeros(self.n, np.bool_)
-        self.system = NewtonSystem(rows, v, self.F, d, bias, direct)
+        self.top = kappa if upper.max(initial=0.0) < np.inf else np.inf  # at 1 - m_i > top, l_i has slope u_i
+        self.system = new_system(self.n, self.size, direct, products)
 
     @classmethod
     def of(cls, program: BoxDual) -> "Block":
@@ -79,8 +83,9 @@ class Block:
         return cls(program.rows, program.y, program.upper, v, kappa, program.d, program.equality)
 
     def take(self, index: Array, factor: float = 1.0) -> "Block":
-        upper, v = factor * self.upper[index], factor * self.v[index]
-        return Block(take(self.rows, index), self.y[index], upper, v, self.kappa, self.d, self.bias, self.system.direct)
+        rows, upper, v = take(self.rows, index), factor * self.upper[index], factor * self.v[index]
+        limits = self.system.direct, self.system.products
+        return Block(rows, self.y[index], upper, v, self.kappa, self.d, self.bias, *limits)
 
     def state(self, theta: Array, alpha: Array, h: float) -> State:
         return State(theta, alpha, self.margins(theta), self.pull(alpha), h)
@@ -97,6 +102,12 @@ class Block:
         if self.bias:
             total[-1] += balance
         return total
+
+    def gradient(self, state: State) -> Array:
+        """(w, 0) - pull"""
+        g = state.theta - state.pull
+        g[self.d :] -= state.theta[self.d :]
+        return g
 
     def gap(self, state: State) -> tuple[float, float]:
         """P - D as a sum of terms >= 0, and the scale of P that it is compared with."""
@@ -118,41 +129,68 @@ class Block:
 
         pull includes the rows held elsewhere. False when `limit` steps did not bring ||g|| below tolerance ||w||.
         """
-        if self.n == 0 and self.bias:
-            return False  # nothing here binds b
-        theta, m, h, p, pull, dm = state.theta, state.m, state.h, state.alpha.copy(), state.pull, np.empty(self.n)
-        loss, system = (state.alpha, self.upper, self.v, h, self.kappa), self.system
-        length, slope, rebuilt, solved, size = 0.0, -np.inf, False, False, np.inf
-        for step_count in range(limit + 1):
-            changed = respond(self.rows, self.y, m, *loss, p, self.F, pull, self.bias)
-            g = system.ridge * theta - pull
-            size, before = float(g @ g) ** 0.5, size
-            norm = float(theta[: self.d] @ theta[: self.d]) ** 0.5
-            solved = size <= tolerance * norm
-            if length > 0.0 and size > 0.5 * before:
-                if length == 1.0 and changed == 0:
-                    # A full step on an unchanged F is exact, and the next refines it. If not, the system is to blame.
-                    solved = system.distrust() or solved
-                # All rows alike and b free: w = 0, beside which no gradient is small.
-                solved = solved or -slope <= ROUNDING * (norm**2 + abs(float(p @ (1.0 - m))))
-            if solved or step_count == limit:
-                break
-            # Conjugate gradients need not solve better than F is known; the root makes the end faster than linear.
-            step = -system.solve(g, h + self.kappa, min(0.1, (size / norm) ** 0.5) if norm > 0.0 else 0.1)
-            slope = float(g @ step)
-            length = advance(self.rows, self.y, theta, m, *loss, p, slope, step, dm, self.bias)
-            if np.isinf(length):
-                break  # unbounded in b: the rows of one class are all held elsewhere
-            if length == 0.0:
-                if rebuilt:
-                    solved = True  # as near as rounding allows
-                    break
-                rebuilt = True  # no descent: once more, by a new system
-                system.renew()
-                continue
-            rebuilt = False
+        p = state.alpha.copy()
+        loss = (state.alpha, self.upper, self.v, state.h, self.kappa)
+        at = (state.theta, state.m, p, state.pull)
+        solved = newton(self.rows, self.y, self.bias, loss, self.system, at, tolerance, limit)
         state.alpha = p
         return solved
+
+    def solve(self, g: Array, s: float, accuracy: float = 1e-10) -> Array:
+        """H^-1 g for the rows of `system.F`."""
+        return solve(self.rows, self.v, self.bias, self.system, g, s, accuracy)
+
+
+@njit(cache=True, fastmath=FAST)
+def newton(rows, y, bias, loss, system, at, tolerance, limit):
+    """Semismooth Newton on g = 0 from (theta, m, p, pull) = `at`, in place; did ||g|| fall to tolerance ||w||?"""
+    alpha, upper, v, h, kappa = loss
+    theta, m, p, pull = at
+    if m.size == 0 and bias:
+        return False  # nothing here binds b
+    d, dm, g = theta.size - bias, np.empty(m.size), np.empty(theta.size)
+    length, slope, rebuilt, size = 0.0, -np.inf, False, np.inf
+    for step_count in range(limit + 1):
+        changed = respond(rows, y, m, alpha, upper, v, h, kappa, p, system.F, pull, bias)
+        before, size, norm = size, 0.0, 0.0
+        for j in range(g.size):
+            g[j] = theta[j] - pull[j] if j < d else -pull[j]
+            size += g[j] * g[j]
+            norm += theta[j] * theta[j] if j < d else 0.0
+        size, norm = size**0.5, norm**0.5
+        solved = size <= tolerance * norm
+        if length > 0.0 and size > 0.5 * before:
+            if length == 1.0 and changed == 0:
+                # A full step on an unchanged F is exact, and the next refines it. If not, the system is to blame.
+                solved = distrust(system, d) or solved
+            # All rows alike and b free: w = 0, beside which no gradient is small.
+            solved = solved or -slope <= ROUNDING * (norm**2 + abs(weighted(p, m)))
+        if solved or step_count == limit:
+            return solved
+        # Conjugate gradients need not solve better than F is known; the root makes the end faster than linear.
+        accuracy, slope = min(0.1, (size / norm) ** 0.5) if norm > 0.0 else 0.1, 0.0
+        step = solve(rows, v, bias, system, g, h + kappa, accuracy)
+        for j in range(step.size):
+            step[j] = -step[j]
+            slope += g[j] * step[j]
+        length = advance(rows, y, theta, m, alpha, upper, v, h, kappa, p, slope, step, dm, bias)
+        if np.isinf(length):
+            return False  # unbounded in b: the rows of one class are all held elsewhere
+        if length == 0.0 and rebuilt:
+            return True  # as near as rounding allows
+        rebuilt = length == 0.0
+        if rebuilt:
+            renew(system)  # no descent: once more, by a new system
+    return False
+
+
+@njit(cache=True, fastmath=FAST)
+def weighted(p, m):
+    """sum_i p_i (1 - m_i)"""
+    total = 0.0
+    for i in range(m.size):
+        total += p[i] * (1.0 - m[i])
+    return total
 
 
 @njit(cache=True, fastmath=FAST)
@@ -234,7 +272,7 @@ def losses(m, alpha, upper, v, kappa):
     """sum_i l_i(z_i), and sum_i l_i(z_i) - alpha_i z_i + c_i alpha_i^2 / 2 >= 0; z_i = 1 - m_i, c_i = kappa / v_i."""
     loss, terms = 0.0, 0.0
     for i in range(m.size):
-        z, c = 1.0 - m[i], kappa / v[i]
+        z, c = 1.0 - m[i], kappa / v[i] if kappa > 0.0 else 0.0
         best = 0.0 if z <= 0.0 else min(z / c, upper[i]) if c > 0.0 else upper[i]
         loss += best * z - 0.5 * c * best * best
         terms += (best - alpha[i]) * (z - 0.5 * c * (best + alpha[i]))

@@ -9,167 +9,233 @@
   the rows of F alone, preconditioned by the diagonal of H.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
-from scipy.linalg.lapack import dposv
-from scipy.sparse import csr_array, issparse
-from scipy.sparse.linalg import LinearOperator, cg
 
-from harness.kernels.passes import take, update_gram
-from harness.kernels.rows import CSR, Dense
+from harness.kernels.passes import row_products, update_gram
+from harness.kernels.rows import FAST, add, add_squares, dot, is_dense
 from harness.problem import Array
 
 DIRECT = 3000
 """The largest dense system."""
 PRODUCTS = 1000
 """Products with H after which conjugate gradients give what they have: a direction of descent all the same."""
+MOST, SWAP, BY_ROWS, CUT = range(4)
 
 
-class NewtonSystem:
-    """H for the rows of F, a mask that its owner changes between two solutions; `direct`: the largest dense system."""
+class System(NamedTuple):
+    """What is kept of H from one solution to the next; F is a mask that its owner changes between two solutions.
 
-    def __init__(self, rows: Dense | CSR, v: Array, F: Array, d: int, bias: bool, direct: int = DIRECT) -> None:
-        self.rows, self.v, self.F, self.d, self.bias, self.direct = rows, v, F, d, bias, direct
-        self.size = d + bias
-        self.ridge = np.ones(self.size)
-        self.ridge[d:] = 0.0
-        self.G: Array | None = None  # built when first needed
-        self.in_G, self.most = np.zeros(F.size, np.bool_), 0
-        self.swap = False  # the cheaper of the dense systems has failed
-        self.by_rows = False  # the last solution was that of the small system
-        self.cut = False  # it was that of conjugate gradients at their limit
+    memory: MOST, the most rows that G has held since it was built, 0 before; SWAP, the cheaper of the dense systems has
+    failed; BY_ROWS, the last solution was that of the small system; CUT, that of conjugate gradients at their limit.
+    """
 
-    def solve(self, g: Array, s: float, accuracy: float = 1e-10) -> Array:
-        """H^-1 g. accuracy: of conjugate gradients, ||H x - g|| <= accuracy ||g||."""
-        k = int(np.count_nonzero(self.F))
-        if k == 0:
-            return self._along_b(g, s)
-        if self.d > self.direct:
-            self.cut = False
-            return self._by_rows(g, s, k) if k <= self.direct else self._by_products(g, s, k, accuracy)
-        # G is kept from step to step, the small system is not: a product of sparse rows is dear (one-hot, d = 123).
-        cheaper = 2 * k < self.d or (self.d <= 200 and isinstance(self.rows, Dense))
-        self.by_rows = k < self.d and cheaper != self.swap
-        if self.by_rows:
-            return self._by_rows(g, s, k)
-        H = self._gram(k) / s
-        H.ravel()[:: self.size + 1] += self.ridge
-        return solve_positive(H, g)
-
-    def distrust(self) -> bool:
-        """The last solution was no better than the one before; True if there is nothing else to try.
-
-        The small system fails where columns differ in scale, the other one where |F| < d and s is small.
-        """
-        if self.cut:
-            return False  # slow, not wrong: the next solution starts where this one ended
-        last, self.swap = self.swap or self.d > 1000, True
-        return last
-
-    def renew(self) -> None:
-        """The last solution was no descent: G is stale after many updates, or the small system fails.
-
-        It does where s is tiny, C large and columns differ in scale over 1e8.
-        """
-        self.G, self.swap = None, self.swap != self.by_rows
-
-    def _along_b(self, g: Array, s: float) -> Array:
-        """F empty (tiny C): w has its solution, b no curvature, so along b alone while it is unbalanced."""
-        d, x, total = self.d, g.copy(), self.v.sum()
-        if self.bias and abs(g[d]) > 1e-12 * total:
-            x[:d], x[d] = 0.0, g[d] * s / total
-        elif self.bias:
-            x[d] = 0.0
-        return x
-
-    def _gram(self, k: int) -> Array:
-        count = differing(self.F, self.in_G)
-        if self.G is None or count > 0.7 * k or k < 0.3 * self.most:
-            # Cheaper than the update, or so much has left that what remains is mostly rounding.
-            self.G, self.most, count = np.zeros((self.size, self.size)), k, k
-            self.in_G[:] = False
-        update_gram(self.rows, self.v, self.F, self.in_G, count, self.bias, self.G)
-        self.most = max(self.most, k)
-        return self.G
-
-    def _by_rows(self, g: Array, s: float, k: int) -> Array:
-        """With X the rows of F and S = diag(v) / s: x = g - X'u, (X X' + 1/S) u = X g + x_b, sum u = g_b."""
-        d, x, F = self.d, g.copy(), np.flatnonzero(self.F)
-        X = as_matrix(take(self.rows, F), d)
-        K = X @ X.T
-        K = K.toarray() if issparse(K) else K
-        K.ravel()[:: k + 1] += s / self.v[F]
-        right = [X @ g[:d], np.ones(k)] if self.bias else [X @ g[:d]]
-        solution = solve_positive(K, np.column_stack(right))
-        u = solution[:, 0]
-        if self.bias:
-            x[d] = (g[d] - u.sum()) / solution[:, 1].sum()
-            u = u + x[d] * solution[:, 1]
-        x[:d] -= X.T @ u
-        return x
-
-    def _by_products(self, g: Array, s: float, k: int, accuracy: float) -> Array:
-        d, F = self.d, np.flatnonzero(self.F)
-        if 2 * k < self.F.size:
-            X, weight = as_matrix(take(self.rows, F), d), self.v[F] / s
-        else:  # no copy of most of the data
-            X, weight = as_matrix(self.rows, d), np.where(self.F, self.v, 0.0) / s
-
-        def product(x: Array) -> Array:
-            out, f = self.ridge * x, X @ x[:d]
-            if self.bias:
-                f += x[d]
-            f *= weight
-            out[:d] += X.T @ f
-            out[d:] += f.sum()
-            return out
-
-        diagonal = self.ridge.copy()
-        diagonal[:d] += weighted_squares(X, weight)
-        diagonal[d:] += weight.sum()
-        shape = self.size, self.size
-        H, scaled = LinearOperator(shape, product), LinearOperator(shape, lambda r: r / diagonal)
-        x, unfinished = cg(H, g, rtol=accuracy, maxiter=PRODUCTS, M=scaled)
-        self.cut = unfinished > 0
-        return x
+    F: Array
+    in_G: Array
+    G: Array
+    memory: Array
+    direct: int
+    products: int
 
 
-def as_matrix(rows: Dense | CSR, d: int) -> Array | csr_array:
-    """Rows as what numpy and scipy multiply with; no copy."""
-    if isinstance(rows, Dense):
-        return rows.X
-    return csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.indptr.size - 1, d))
+def new_system(n: int, size: int, direct: int = DIRECT, products: int = PRODUCTS) -> System:
+    """Memory for G is asked for here, and taken by the first solution that forms it."""
+    order = size if size - 1 <= direct else 0
+    G, memory = np.empty((order, order)), np.zeros(4, np.int64)
+    return System(np.zeros(n, np.bool_), np.zeros(n, np.bool_), G, memory, direct, products)
 
 
-def weighted_squares(X: Array | csr_array, weight: Array) -> Array:
-    """sum_i weight_i x_ij^2 for every column j."""
-    if isinstance(X, np.ndarray):
-        return np.einsum("ij,ij,i->j", X, X, weight)
-    return np.bincount(X.indices, X.data**2 * np.repeat(weight, np.diff(X.indptr)), minlength=X.shape[1])
-
-
-def solve_positive(H: Array, right: Array) -> Array:
-    """H^-1 right by Cholesky from the upper triangle. Where rounding made H singular (duplicate rows): with a ridge."""
-    _, x, info = dposv(H.T, right, lower=1)
-    diagonal, ridge = H.ravel()[:: H.shape[0] + 1], 1e-14
-    while info != 0 and ridge < 1.0:
-        diagonal += ridge * diagonal.mean()
-        _, x, info = dposv(H.T, right, lower=1)
-        ridge *= 100.0
+@njit(cache=True, fastmath=FAST)
+def solve(rows, v, bias, system, g, s, accuracy):
+    """H^-1 g. accuracy: of conjugate gradients, ||H x - g|| <= accuracy ||g||."""
+    index, d = members(system.F), g.size - bias
+    k, system.memory[CUT] = index.size, 0
+    if k == 0:
+        return along_b(v, bias, g, s)
+    if d > system.direct and k > system.direct:
+        return by_products(rows, v, bias, system, index, g, s, accuracy)
+    # G is kept from step to step, the small system is not: a product of sparse rows is dear (one-hot, d = 123).
+    cheaper = 2 * k < d or (d <= 200 and is_dense(rows))
+    system.memory[BY_ROWS] = d > system.direct or (k < d and cheaper != system.memory[SWAP])
+    if system.memory[BY_ROWS]:
+        return by_rows(rows, v, bias, index, g, s)
+    bring_up_to_date(rows, v, bias, system, k)
+    H = np.empty(system.G.shape)
+    for j in range(g.size):
+        for l in range(j + 1):
+            H[j, l] = system.G[j, l] / s
+        H[j, j] += 1.0 if j < d else 0.0
+    x = g.copy()
+    substitute(factor(H), x)
     return x
 
 
-def load_kernels(rows: Dense | CSR, bias: bool) -> None:
-    """For a warm-up: loads what a system of these rows may need, which a few samples need not (n < d forms no G)."""
-    none = np.zeros(0, np.bool_)
-    take(rows, np.arange(1))
-    update_gram(rows, np.zeros(0), none, none.copy(), differing(none, none), bias, np.zeros((1, 1)))
+@njit(cache=True)
+def members(F):
+    """The indices of a mask."""
+    index, k = np.empty(F.size, np.int64), 0
+    for i in range(F.size):
+        index[k] = i
+        k += F[i]
+    return index[:k]
 
 
 @njit(cache=True)
-def differing(F, G):
-    """How many entries of two masks differ."""
-    count = 0
+def distrust(system, d):
+    """The last solution was no better than the one before; True if there is nothing else to try.
+
+    The small system fails where columns differ in scale, the other one where |F| < d and s is small.
+    """
+    if system.memory[CUT]:
+        return False  # slow, not wrong: the next solution starts where this one ended
+    last = system.memory[SWAP] or d > 1000
+    system.memory[SWAP] = True
+    return last
+
+
+@njit(cache=True)
+def renew(system):
+    """The last solution was no descent: G is stale after many updates, or the small system fails.
+
+    It does where s is tiny, C large and columns differ in scale over 1e8.
+    """
+    system.memory[MOST] = 0
+    system.memory[SWAP] = system.memory[SWAP] != system.memory[BY_ROWS]
+
+
+@njit(cache=True)
+def along_b(v, bias, g, s):
+    """F empty (tiny C): w has its solution, b no curvature, so along b alone while it is unbalanced."""
+    x, total = g.copy(), 0.0
+    for i in range(v.size):
+        total += v[i]
+    if bias and abs(g[-1]) > 1e-12 * total:
+        for j in range(x.size):
+            x[j] = 0.0
+        x[-1] = g[-1] * s / total
+    elif bias:
+        x[-1] = 0.0
+    return x
+
+
+@njit(cache=True)
+def bring_up_to_date(rows, v, bias, system, k):
+    """G <- that of the k rows of F."""
+    F, in_G, G, memory, changed = system.F, system.in_G, system.G, system.memory, 0
     for i in range(F.size):
-        count += F[i] != G[i]
-    return count
+        changed += F[i] != in_G[i]
+    if memory[MOST] == 0 or changed > 0.7 * k or k < 0.3 * memory[MOST]:
+        # Cheaper than the update, or so much has left that what remains is mostly rounding.
+        for j in range(len(G)):
+            for l in range(j + 1):
+                G[j, l] = 0.0
+        for i in range(F.size):
+            in_G[i] = False
+        memory[MOST], changed = k, k
+    update_gram(rows, v, F, in_G, changed, bias, G)
+    memory[MOST] = max(memory[MOST], k)
+
+
+@njit(cache=True, fastmath=FAST)
+def by_rows(rows, v, bias, index, g, s):
+    """With X the rows of `index` and S = diag(v) / s: x = g - X'u, (X X' + 1/S) u = X g + x_b, sum u = g_b."""
+    K, u, x = row_products(rows, index, g.size - bias), np.empty(index.size), g.copy()
+    for r in range(index.size):
+        K[r, r] += s / v[index[r]]
+        u[r] = dot(rows, index[r], g)
+    L = factor(K)
+    substitute(L, u)
+    if bias:
+        ones, total, along = np.ones(index.size), 0.0, 0.0
+        substitute(L, ones)
+        for r in range(index.size):
+            total += u[r]
+            along += ones[r]
+        x[-1] = (g[-1] - total) / along
+        for r in range(index.size):
+            u[r] += x[-1] * ones[r]
+    for r in range(index.size):
+        add(rows, index[r], -u[r], x)
+    return x
+
+
+@njit(cache=True, fastmath=FAST)
+def by_products(rows, v, bias, system, index, g, s, accuracy):
+    """Conjugate gradients with the diagonal of H as preconditioner."""
+    diagonal, d, size = np.ones(g.size), g.size - bias, 0.0
+    if bias:
+        diagonal[d] = 0.0
+    for i in index:
+        add_squares(rows, i, v[i] / s, diagonal)
+        if bias:
+            diagonal[d] += v[i] / s
+    x, r, p, Hp, rz = np.zeros(g.size), g.copy(), np.empty(g.size), np.empty(g.size), 0.0
+    for j in range(g.size):
+        p[j] = r[j] / diagonal[j]
+        rz += r[j] * p[j]
+        size += g[j] * g[j]
+    for _ in range(system.products):
+        pHp, b = 0.0, p[-1] if bias else 0.0
+        for j in range(g.size):
+            Hp[j] = p[j] if j < d else 0.0
+        for i in index:
+            pull = v[i] / s * (dot(rows, i, p) + b)
+            add(rows, i, pull, Hp)
+            if bias:
+                Hp[d] += pull
+        for j in range(g.size):
+            pHp += p[j] * Hp[j]
+        length, rest, before, rz = rz / pHp, 0.0, rz, 0.0
+        for j in range(g.size):
+            x[j] += length * p[j]
+            r[j] -= length * Hp[j]
+            rest += r[j] * r[j]
+            rz += r[j] * r[j] / diagonal[j]
+        if rest <= accuracy**2 * size:
+            return x
+        for j in range(g.size):
+            p[j] = r[j] / diagonal[j] + rz / before * p[j]
+    system.memory[CUT] = 1
+    return x
+
+
+@njit(cache=True)
+def factor(H):
+    """L with L L' = H, from the lower triangle.
+
+    Where rounding made H singular (duplicate rows), of H with a ridge, and where that is not enough, the identity.
+    """
+    ridge = 1e-14
+    while ridge <= 1.0:
+        try:
+            return np.linalg.cholesky(H)
+        except Exception:  # the only kind that compiled code tells apart
+            mean = 0.0
+            for j in range(len(H)):
+                mean += H[j, j] / len(H)
+            for j in range(len(H)):
+                H[j, j] += ridge * mean
+            ridge *= 100.0
+    return np.eye(len(H))
+
+
+@njit(cache=True, fastmath=FAST)
+def substitute(L, x):
+    """x <- (L L')^-1 x"""
+    for j in range(len(L)):
+        rest = 0.0
+        for l in range(j):
+            rest += L[j, l] * x[l]
+        x[j] = (x[j] - rest) / L[j, j]
+    substitute_back(L, x)
+
+
+@njit(cache=True, fastmath=FAST)
+def substitute_back(L, x):
+    """x <- L'^-1 x"""
+    for j in range(len(L) - 1, -1, -1):
+        x[j] /= L[j, j]
+        for l in range(j):
+            x[l] -= x[j] * L[j, l]
