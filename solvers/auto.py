@@ -27,7 +27,7 @@ from harness.kernels.rows import CSR
 from harness.kernels.systems import DIRECT
 from harness.programs import BoxDual, Program
 from harness.solver import Iterate, Solver
-from solvers.coordinate_descent import CoordinateDescent, remaining
+from solvers.coordinate_descent import CoordinateDescent
 from solvers.newton_augmented import NewtonAugmented
 
 CACHED = 2**21
@@ -113,20 +113,15 @@ class Watch:
             nnz, entry, passes = program.rows.X.size, 1.0, 15.0
         self.row = entry * nnz / program.n + (20.0 if nnz < CACHED else 120.0)
         self.newton = passes * nnz + 1.5 * size**3 + 0.4e6
-        self.history: list[float] = []
-        self.spent, self.multipliers = 0.0, program.equality
+        self.multipliers = program.equality
 
     def slow(self, iterate: Iterate) -> str:
         """Why coordinate descent should give way, or nothing."""
-        self.history.append(iterate.info["estimate"])
-        epoch = self.row * iterate.info["active"]
-        self.spent += epoch
-        if len(self.history) < 3:
-            return ""
-        more = 0.0 if self.multipliers else remaining(self.history, 1.0)  # with these the estimate is not monotone
-        if SLOWER * more * epoch > FINISH * self.newton and self.spent > PATIENCE * self.newton:
+        spent = self.row * iterate.info["visits"]
+        more = 0.0 if self.multipliers else SLOWER * iterate.info["remaining"]  # with these the gap is not monotone
+        if more * self.row * iterate.info["active"] > FINISH * self.newton and spent > PATIENCE * self.newton:
             return f"coordinate descent would need {min(more, 1e6):.0f} more epochs, dearer than Newton"
-        return "coordinate descent has cost as much as Newton would" if self.spent > self.newton else ""
+        return "coordinate descent has cost as much as Newton would" if spent > self.newton else ""
 
 
 def labelled(iterate: Iterate, picked: str, why: str) -> Iterate:

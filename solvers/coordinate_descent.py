@@ -3,7 +3,7 @@ made to last to high accuracy.
 
     max sum_i a_i - 1/2 ||w(a)||^2 - 1/2 sum_i c_i a_i^2,  0 <= a_i <= u_i,   w(a) = sum_i a_i y_i x_i
 
-One coordinate at a time, in a fresh random order each epoch, with w kept up to date:
+One coordinate at a time, in runs of neighbours whose order is random and new in each epoch, with w kept up to date:
 
     g   = m_i - 1 + c_i a_i                                      the negated derivative, m_i = y_i (w.x_i + b)
     a_i <- clip(a_i - g / (||x_i||^2 + c_i + rho), 0, u_i),      w += (change) y_i x_i,  b += rho (change) y_i
@@ -24,24 +24,33 @@ One coordinate at a time, in a fresh random order each epoch, with w kept up to 
   nothing, since each coordinate step is invariant to it). Conjugate gradients on the face of the free rows
   (`faces.py`), once that face is at rest, replace sweeps as long as they gain more per row visited (text, news20 at
   C = 100).
-- ||x_i||^2 is computed when a row is first met. Rows four places ahead are prefetched.
+- w(alpha) is not the best w that alpha knows: at a large C the slacks of rows that should have none cost more than all
+  else, and a w longer by as little has none (dorothea at C = 100: 12 epochs instead of 19). A check gives the best
+  multiple of w, which is what the iterate after it holds.
+- ||x_i||^2 is computed when a row is first met. Runs of rows that lie side by side (about 1000 non-zeros, 16 rows at
+  most) are what memory is good at: an epoch over text costs half of one in a random order of rows, in which each is
+  asked for ahead, and as many epochs are needed. Rows of 1000 non-zeros are runs of their own (dorothea).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from harness.kernels.faces import Face, minimise_on_face, projected_search
-from harness.kernels.passes import combine, margins, shuffle, squared_norms, take
-from harness.kernels.rows import FAST, add, dot, norm2, prefetch
+from harness.kernels.passes import combine, margins, squared_norms, take
+from harness.kernels.rows import CSR
+from harness.kernels.sweeps import best_length, survey, sweeps
 from harness.problem import Array
 from harness.programs import BoxDual, Program
 from harness.solver import Claim, Iterate, Solver
 
-AHEAD = 4
-"""How many rows ahead the data are asked for."""
+RUN = 16
+"""Rows in a run, at most."""
+EPOCHS = 10
+"""From one iterate to the next, at most; more than one while they visit less than half of the rows."""
+COPIED = 0.5
+"""Share of the rows below which those at work are copied to lie side by side."""
 ROUNDING = 1e-13
 """Relative gap at which nothing is left to gain."""
 SETTLED = 1e-11
@@ -68,45 +77,51 @@ class CoordinateDescent(Solver):
         head.check()
         head.extrapolate()
         head.accelerate(np.arange(head.alpha.size), limit=2)
+        take(head.rows, head.at_work)
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual)
-        state, checked = Descent(program, self.seed), 0
+        state, checked, history = Descent(program, self.seed), 0, [np.inf]
+        slow, winning, limit = False, False, 0
         claim: Claim = ""
-        history: list[float] = []
-        before, slow, winning, limit = np.zeros(0, np.bool_), False, False, 0
         while not claim:
-            if slow:
-                before = state.free()
-            state.sweep()
-            history.append(state.estimate)
-            epochs = len(history)
+            before = state.free()
+            done = state.sweep()
+            history += done
+            epochs = len(history) - 1
+            more, free = remaining(history, state.scale()), state.free()
+            changes = np.count_nonzero(before != free)
             wait = max(2, epochs // 5) if program.equality else max(6, epochs // 3)
             wait = 2 if winning else min(wait, 12) if slow else wait
             due = epochs - checked >= wait and (winning or 2 * state.visited >= program.n)
-            fallen = state.estimate <= 0.1 * state.gap < np.inf
-            if due or fallen or state.active == 0:
+            if due or state.estimate <= 0.1 * state.gap < np.inf or state.active == 0:
                 checked, state.visited = epochs, 0
-                more = remaining(history, state.scale())
-                slow = epochs > 8 and more > PATIENCE
+                slow = winning or (epochs > 8 and more > (PATIENCE if changes else 15))
                 if slow and state.estimate > SETTLED * state.scale():
-                    state.extrapolate()
-                    free = state.free()
-                    if before.size and np.count_nonzero(before != free) < STABLE * np.count_nonzero(free):
-                        trial = max(min(more / 5.0, 30.0), epochs / 12.0)  # should cost less than it may save
-                        limit = min(2 * limit, 200) if winning else int(trial)
-                        winning = state.compare(np.flatnonzero(free), limit)
+                    limit = min(2 * limit, 400) if winning else int(min(more, 100.0))
+                    if changes == 0:
+                        state.accelerate(np.flatnonzero(free), limit)
+                        winning = True
+                    else:
+                        state.extrapolate()
+                        if changes < STABLE * len(done) * np.count_nonzero(free):
+                            trial = max(min(more / 5.0, 30.0), epochs / 12.0)  # should cost less than it may save
+                            limit = min(limit, 200) if winning else int(trial)
+                            winning = state.compare(np.flatnonzero(free), limit)
                 else:
                     state.remember()
                 state.check()
                 claim = "converged" if state.gap <= ROUNDING * state.scale() else ""
-            info = {"epochs": epochs, "estimate": state.estimate / state.scale(), "products": state.products,
-                    "active": state.active}  # fmt: skip
-            yield Iterate(state.alpha, None if program.equality else state.w, claim=claim, info=info)
+            info = {"epochs": epochs, "visits": state.visits, "products": state.products, "active": state.active,
+                    "estimate": state.estimate / state.scale(), "remaining": more}  # fmt: skip
+            w = None if program.equality else state.w if state.length == 1.0 else state.length * state.w
+            yield Iterate(state.alpha, w, claim=claim, info=info, look=state.length != 1.0)
 
 
 def remaining(history: list[float], scale: float) -> float:
     """Epochs to the next of the relative gaps 1e-6, 1e-9, ..., if the estimate decays on as in its later half."""
+    if len(history) < 4:
+        return 0.0
     middle, last = history[len(history) // 2], history[-1]
     if not 0.0 < last < middle:
         return np.inf if last >= middle else 0.0
@@ -118,7 +133,7 @@ def remaining(history: list[float], scale: float) -> float:
 
 
 class Descent:
-    """alpha, w(alpha), b, the rows at work (order[:active]) and the two measures of what is left.
+    """alpha, w(alpha), b, the rows at work (at_work[:active]) and the two measures of what is left.
 
     estimate: the gap of the rows at work with the margins met on the way, so of many slightly different w.
     gap: the gap of all rows at the last check. visited: rows swept since.
@@ -128,11 +143,15 @@ class Descent:
         n = program.n
         self.program, self.alpha, self.w, self.b = program, np.zeros(n), np.zeros(program.d), 0.0
         self.q = np.full(n, -1.0)  # ||x_i||^2, not yet known
-        self.order, self.active, self.high, self.low = np.arange(n, dtype=np.int32), n, np.inf, -np.inf
+        self.at_work, self.active, self.high, self.low = np.arange(n, dtype=np.int32), n, np.inf, -np.inf
+        self.rows, self.place = program.rows, self.at_work.copy()
+        entries = program.rows.data.size if isinstance(program.rows, CSR) else program.rows.X.size
+        self.run = int(min(max(1000 * n // max(entries, 1), 1), RUN))
         self.bits = np.random.default_rng(seed).integers(1, 2**63, size=1, dtype=np.uint64)
         self.last, self.products = (self.alpha.copy(), self.w.copy()), 0
         self.estimate, self.gap, self.rho = np.inf, np.inf, 0.0
-        self.unbalanced, self.visited = np.inf, 0
+        self.unbalanced, self.visited, self.visits, self.length = np.inf, 0, 0, 1.0
+        self.plain = not program.equality and not program.curvature.any() and bool(np.isfinite(program.upper).all())
         if program.equality:
             squared_norms(program.rows, self.q)
             self.typical = max(float(np.median(self.q)), 1e-300)
@@ -147,15 +166,16 @@ class Descent:
         """Which rows are strictly inside the box."""
         return (self.alpha > 0.0) & (self.alpha < self.program.upper)
 
-    def sweep(self) -> None:
-        P = self.program
-        self.visited += self.active
-        shuffle(self.order, self.active, self.bits)
-        self.active, largest, smallest, self.estimate, self.b = epoch(
-            P.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.rho,
-            self.order, self.active, self.high, self.low
+    def sweep(self, most: int = EPOCHS) -> list[float]:
+        """One epoch, or up to `most` while these visit few rows; returns the estimate after each."""
+        P, estimates = self.program, np.empty(most)
+        count, visited, self.active, self.high, self.low, self.b = sweeps(
+            self.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.rho, self.at_work,
+            self.place, self.active, self.run, self.high, self.low, self.bits, 0.1 * self.gap, estimates
         )  # fmt: skip
-        self.high, self.low = largest if largest > 0.0 else np.inf, smallest if smallest < 0.0 else -np.inf
+        self.visited, self.visits, self.estimate = self.visited + visited, self.visits + visited, estimates[count - 1]
+        self.length = 1.0
+        return estimates[:count].tolist()
 
     def check(self) -> None:
         P, balance = self.program, 0.0
@@ -164,9 +184,12 @@ class Descent:
             combine(P.rows, P.y, self.alpha, self.w)
         if P.equality:
             balance = float(self.alpha @ P.y)
+        m = np.empty(P.n)
         self.active, self.gap = survey(
-            P.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.order, self.high, self.low
+            P.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.at_work, self.high, self.low, m
         )
+        if self.plain:
+            self.length = best_length(m, P.upper, float(self.w @ self.w))
         worth = (1.0 + abs(self.b)) * abs(balance)  # what is unbalanced is worth a margin each, and b
         self.gap += worth
         early = self.estimate > 0.1 * self.scale() and worth < 0.02 * self.estimate
@@ -176,6 +199,10 @@ class Descent:
             self.unbalanced = abs(balance)
             self.b += self.rho * balance
             self.active, self.high, self.low = P.n, np.inf, -np.inf  # b has moved: no row is known to be at rest
+            self.at_work[:] = np.arange(P.n)
+        self.rows, self.place = P.rows, self.at_work.copy()  # the copy of before goes first
+        if self.active < COPIED * P.n:
+            self.rows, self.place[: self.active] = take(P.rows, self.at_work[: self.active]), np.arange(self.active)
 
     def value(self) -> float:
         """What the sweep increases: D, less the two terms of the augmented Lagrangian in sum a_i y_i."""
@@ -220,7 +247,7 @@ class Descent:
     def compare(self, free: Array, limit: int) -> bool:
         """One sweep, then conjugate gradients on the free face: did these gain more per row visited?"""
         start, rows = self.value(), self.active
-        self.sweep()
+        self.sweep(most=1)
         middle = self.value()
         products = self.accelerate(free, limit)
         return (self.value() - middle) / (2 * (products + 2) * free.size) > (middle - start) / rows
@@ -234,76 +261,10 @@ class Descent:
         g = np.empty(free.size)
         margins(rows, y, self.w, self.b, g)
         g += face.curvature * alpha - 1.0
-        step, products = minimise_on_face(face, g, P.d, limit)
+        step, products = minimise_on_face(face, alpha, g, P.d, limit)
         self.alpha[free], pulled, balance = projected_search(face, alpha, g, step, P.d)
         self.w += pulled
         self.b += self.rho * balance
         self.products += products
         self.remember()  # extrapolation is for what sweeps did
         return products
-
-
-@njit(cache=True, fastmath=FAST)
-def term(a, slack, u, c, q):
-    """l(slack) - a slack + c a^2 / 2 >= 0, the share of a row in P - D.
-
-    At the hard margin l has slope u = inf; twice the present multiplier stands for it, and 1 for a row of zeros.
-    """
-    if slack <= 0.0:
-        return 0.5 * c * a * a - a * slack
-    best = min(slack / c, u) if c > 0.0 else u if u < np.inf else 2.0 * a + (1.0 / q if q > 0.0 else 1.0)
-    return (best - a) * (slack - 0.5 * c * (best + a))
-
-
-@njit(cache=True, fastmath=FAST)
-def epoch(rows, y, upper, curvature, q, alpha, w, b, rho, order, active, high, low):
-    """One sweep over order[:active]; rows that come to rest are moved behind `active`.
-
-    Returns the new `active`, the largest and smallest projected gradient, the estimate of the gap, and b.
-    """
-    largest, smallest, estimate, s = -np.inf, np.inf, 0.0, 0
-    while s < active:
-        i = order[s]
-        if s + AHEAD < active:
-            prefetch(rows, order[s + AHEAD])
-        a, u, c = alpha[i], upper[i], curvature[i]
-        slack = 1.0 - y[i] * (dot(rows, i, w) + b)
-        g = c * a - slack
-        if (a <= 0.0 and g > high) or (a >= u and g < low):
-            active -= 1
-            order[s], order[active] = order[active], i
-            continue
-        s += 1
-        if q[i] < 0.0:
-            q[i] = norm2(rows, i)
-        projected = min(g, 0.0) if a <= 0.0 else max(g, 0.0) if a >= u else g
-        largest, smallest = max(largest, projected), min(smallest, projected)
-        estimate += term(a, slack, u, c, q[i])
-        if projected != 0.0:
-            h = q[i] + c + rho
-            if h > 0.0:
-                alpha[i] = min(max(a - g / h, 0.0), u)
-            else:  # a row of zeros goes to its bound; at the hard margin it grows, and proves that nothing separates it
-                alpha[i] = 0.0 if g >= 0.0 else u if u < np.inf else a + 1.0
-            change = (alpha[i] - a) * y[i]
-            if change != 0.0:
-                add(rows, i, change, w)
-                b += rho * change
-    return active, largest, smallest, estimate, b
-
-
-@njit(cache=True, fastmath=FAST)
-def survey(rows, y, upper, curvature, q, alpha, w, b, order, high, low):
-    """All rows in storage order: the gap; and order[:active] <- those not at rest."""
-    n, active, last, gap = alpha.size, 0, alpha.size, 0.0
-    for i in range(n):
-        a, u, c = alpha[i], upper[i], curvature[i]
-        slack = 1.0 - y[i] * (dot(rows, i, w) + b)
-        gap += term(a, slack, u, c, q[i])
-        if (a <= 0.0 and c * a - slack > high) or (a >= u and c * a - slack < low):
-            last -= 1
-            order[last] = i
-        else:
-            order[active] = i
-            active += 1
-    return active, gap

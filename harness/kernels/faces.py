@@ -12,9 +12,10 @@ References: More, Toraldo (1991), whose rule for leaving the face early and proj
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from harness.kernels.passes import combine, margins
-from harness.kernels.rows import CSR, Dense
+from harness.kernels.rows import CSR, FAST, Dense
 from harness.problem import Array
 
 
@@ -34,35 +35,48 @@ class Face(NamedTuple):
         return combine(self.rows, self.y, s, out)
 
 
-def minimise_on_face(face: Face, g: Array, d: int, limit: int) -> tuple[Array, int]:
+def minimise_on_face(face: Face, alpha: Array, g: Array, d: int, limit: int) -> tuple[Array, int]:
     """A step s with phi(s) well below 0, and the products with K it took (at most `limit`).
 
-    Conjugate gradients with the diagonal of K as preconditioner. Ends when the residual has fallen twentyfold, or when
-    a product brings less than 2 % of what the best one brought: the face will change anyway, and another start is
-    cheaper than the tail.
+    Conjugate gradients with the diagonal of K as preconditioner, to a hundredth of the residual while alpha + s stays
+    in the box: the face may be the right one. Once it does not, another start is cheaper than the tail: then to a
+    twentieth, or until a product brings less than 2 % of what the best one brought.
     """
-    s, r, Kp, pulled = np.zeros(g.size), -g, np.empty(g.size), np.empty(d)
-    z = r / face.diagonal
-    p, rz = z, float(r @ z)
-    first, best, products = rz, 0.0, 0
+    box = alpha, face.upper
+    return _minimise(face.rows, face.y, *box, face.curvature, face.diagonal, face.rho, g, d, limit)
+
+
+@njit(cache=True, fastmath=FAST)
+def _minimise(rows, y, alpha, upper, curvature, diagonal, rho, g, d, limit):
+    s, r, p, Kp, pulled = np.zeros(g.size), np.empty(g.size), np.empty(g.size), np.empty(g.size), np.empty(d)
+    rz, best, products = 0.0, 0.0, 0
+    for i in range(g.size):
+        r[i], p[i] = -g[i], -g[i] / diagonal[i]
+        rz += r[i] * p[i]
+    first = rz
     while products < limit:
         products += 1
-        balance = face.pull(p, pulled)
-        margins(face.rows, face.y, pulled, face.rho * balance, Kp)
-        Kp += face.curvature * p
-        pKp = float(p @ Kp)
+        for j in range(d):
+            pulled[j] = 0.0
+        balance, pKp = combine(rows, y, p, pulled), 0.0
+        margins(rows, y, pulled, rho * balance, Kp)
+        for i in range(g.size):
+            Kp[i] += curvature[i] * p[i]
+            pKp += p[i] * Kp[i]
         if not pKp > 0.0:
             break
-        length = rz / pKp
-        gain = 0.5 * length * rz
-        s += length * p
-        r -= length * Kp
-        z = r / face.diagonal
-        rz, old = float(r @ z), rz
+        length, before, rz, inside = rz / pKp, rz, 0.0, True
+        for i in range(g.size):
+            s[i] += length * p[i]
+            inside = inside and 0.0 <= alpha[i] + s[i] <= upper[i]
+            r[i] -= length * Kp[i]
+            rz += r[i] * r[i] / diagonal[i]
+        gain = 0.5 * length * before
         best = max(best, gain)
-        if gain <= 0.02 * best or rz <= 0.0025 * first:
+        if rz <= 1e-4 * first or (not inside and (gain <= 0.02 * best or rz <= 0.0025 * first)):
             break
-        p = z + (rz / old) * p
+        for i in range(g.size):
+            p[i] = r[i] / diagonal[i] + rz / before * p[i]
     return s, products
 
 

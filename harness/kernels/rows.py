@@ -17,9 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import overload
 
 # Reordering of sums is harmless; infinities and NaN keep their meaning (thresholds use one, checks need the other).
 FAST = {"reassoc", "contract", "arcp", "nsz"}
@@ -93,50 +91,8 @@ def add_outer(rows, i, scale, G):
         G[np.ix_(rows.indices[k], rows.indices[k])] += scale * np.tril(np.outer(rows.data[k], rows.data[k]))
 
 
-def is_dense(rows):
-    return isinstance(rows, Dense)
-
-
 # Sums over a CSR row stay in order: free to reorder, the compiler gathers short rows into vectors, 4 times slower.
 IN_ORDER = FAST - {"reassoc"}
-
-
-def prefetch(rows, i):
-    """Ask for row i (the first 64 entries of a sparse one) before it is needed: data beyond the cache, random order."""
-
-
-@intrinsic
-def _touch(typing, array, k):
-    """Prefetch array.flat[k] for reading."""
-
-    def codegen(context, builder, signature, arguments):
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        function = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        call = builder.module.declare_intrinsic("llvm.prefetch", [byte], function)
-        where = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        builder.call(call, [where, number(0), number(3), number(1)])  # read, keep in all levels, data
-        return context.get_dummy_value()
-
-    return types.void(array, k), codegen
-
-
-@overload(prefetch)
-def _prefetch(rows, i):
-    def dense(rows, i):
-        start = np.int64(i) * rows.X.shape[1]
-        for k in range(start, start + min(rows.X.shape[1], 512), 8):
-            _touch(rows.X, k)
-
-    def csr(rows, i):
-        start = np.int64(rows.indptr[i])
-        end = min(np.int64(rows.indptr[i + 1]), start + 64)
-        for k in range(start, end, 8):
-            _touch(rows.data, k)
-        for k in range(start, end, 16):
-            _touch(rows.indices, k)
-
-    return dense if is_dense_type(rows) else csr
 
 
 def is_dense_type(rows) -> bool:
@@ -228,9 +184,3 @@ def _add_outer(rows, i, scale, G):
                 line[np.uint64(rows.indices[l])] += factor * rows.data[l]
 
     return dense if is_dense_type(rows) else csr
-
-
-@overload(is_dense)
-def _is_dense(rows):
-    answer = is_dense_type(rows)
-    return lambda rows: answer

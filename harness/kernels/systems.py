@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from harness.kernels.passes import row_products, update_gram
-from harness.kernels.rows import FAST, add, add_squares, dot, is_dense
+from harness.kernels.rows import FAST, add, add_squares, dot
 from harness.problem import Array
 
 DIRECT = 3000
@@ -57,7 +57,7 @@ def solve(rows, v, bias, system, g, s, accuracy):
     if d > system.direct and k > system.direct:
         return by_products(rows, v, bias, system, index, g, s, accuracy)
     # G is kept from step to step, the small system is not: a product of sparse rows is dear (one-hot, d = 123).
-    cheaper = 2 * k < d or (d <= 200 and is_dense(rows))
+    cheaper = 2 * k < d
     system.memory[BY_ROWS] = d > system.direct or (k < d and cheaper != system.memory[SWAP])
     if system.memory[BY_ROWS]:
         return by_rows(rows, v, bias, index, g, s)

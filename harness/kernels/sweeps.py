@@ -1,0 +1,124 @@
+"""Sweeps of dual coordinate descent (`solvers/coordinate_descent.py`), and what a pass over all rows tells about them.
+
+    max sum_i a_i - 1/2 ||w(a)||^2 - 1/2 sum_i c_i a_i^2,  0 <= a_i <= u_i,   w(a) = sum_i a_i y_i x_i
+
+Rows at work are listed in at_work; place says where each lies in `rows`, the data or a copy of some of them.
+"""
+
+import numpy as np
+from numba import njit
+
+from harness.kernels.passes import shuffle
+from harness.kernels.rows import FAST, add, dot, norm2
+
+
+@njit(cache=True, fastmath=FAST)
+def term(a, slack, u, c, q):
+    """l(slack) - a slack + c a^2 / 2 >= 0, the share of a row in P - D.
+
+    At the hard margin l has slope u = inf; twice the present multiplier stands for it, and 1 for a row of zeros.
+    """
+    if slack <= 0.0:
+        return 0.5 * c * a * a - a * slack
+    best = min(slack / c, u) if c > 0.0 else u if u < np.inf else 2.0 * a + (1.0 / q if q > 0.0 else 1.0)
+    return (best - a) * (slack - 0.5 * c * (best + a))
+
+
+@njit(cache=True)
+def sweeps(
+    rows, y, upper, curvature, q, alpha, w, b, rho, at_work, place, active, run, high, low, bits, end, estimates
+):
+    """Epochs until half of the rows are visited, the estimate is below `end` or all of `estimates` are known.
+
+    Returns how many, the rows visited, and the new `active`, `high`, `low` and b.
+    """
+    count, visited = 0, 0
+    while count == 0 or (count < estimates.size and 2 * (visited + active) <= alpha.size and active > 0):
+        visited += active
+        runs = np.arange((active + run - 1) // run)
+        shuffle(runs, runs.size, bits)
+        active, largest, smallest, estimates[count], b = epoch(
+            rows, y, upper, curvature, q, alpha, w, b, rho, at_work[:active], place, runs, run, high, low
+        )
+        high, low = largest if largest > 0.0 else np.inf, smallest if smallest < 0.0 else -np.inf
+        count += 1
+        if estimates[count - 1] <= end < np.inf:
+            break
+    return count, visited, active, high, low, b
+
+
+@njit(cache=True, fastmath=FAST)
+def epoch(rows, y, upper, curvature, q, alpha, w, b, rho, at_work, place, runs, run, high, low):
+    """One sweep over `at_work`, run by run; rows that come to rest leave it.
+
+    Returns how many stay, the largest and smallest projected gradient, the estimate of the gap, and b.
+    """
+    largest, smallest, estimate, active = -np.inf, np.inf, 0.0, 0
+    for start in runs:
+        for s in range(start * run, min((start + 1) * run, at_work.size)):
+            i = at_work[s]
+            a, u, c = alpha[i], upper[i], curvature[i]
+            r = place[s]
+            slack = 1.0 - y[i] * (dot(rows, r, w) + b)
+            g = c * a - slack
+            if (a <= 0.0 and g > high) or (a >= u and g < low):
+                at_work[s] = -1
+                continue
+            if q[i] < 0.0:
+                q[i] = norm2(rows, r)
+            projected = min(g, 0.0) if a <= 0.0 else max(g, 0.0) if a >= u else g
+            largest, smallest = max(largest, projected), min(smallest, projected)
+            estimate += term(a, slack, u, c, q[i])
+            if projected != 0.0:
+                h = q[i] + c + rho
+                if h > 0.0:
+                    alpha[i] = min(max(a - g / h, 0.0), u)
+                else:  # a row of zeros goes to its bound; at the hard margin it grows, which proves it inseparable
+                    alpha[i] = 0.0 if g >= 0.0 else u if u < np.inf else a + 1.0
+                change = (alpha[i] - a) * y[i]
+                if change != 0.0:
+                    add(rows, r, change, w)
+                    b += rho * change
+    for s in range(at_work.size):
+        if at_work[s] >= 0:
+            at_work[active], place[active] = at_work[s], place[s]
+            active += 1
+    return active, largest, smallest, estimate, b
+
+
+@njit(cache=True, fastmath=FAST)
+def survey(rows, y, upper, curvature, q, alpha, w, b, at_work, high, low, m):
+    """All rows in storage order: how many are not at rest, listed in at_work, and the gap; m <- the margins."""
+    active, gap = 0, 0.0
+    for i in range(alpha.size):
+        a, u, c = alpha[i], upper[i], curvature[i]
+        m[i] = y[i] * (dot(rows, i, w) + b)
+        slack = 1.0 - m[i]
+        gap += term(a, slack, u, c, q[i])
+        if not ((a <= 0.0 and c * a - slack > high) or (a >= u and c * a - slack < low)):
+            at_work[active] = i
+            active += 1
+    return active, gap
+
+
+@njit(cache=True, fastmath=FAST)
+def best_length(m, upper, norm2):
+    """The t in [1/2, 2] that minimises P(t w) = t^2/2 ||w||^2 + sum_i u_i max(0, 1 - t m_i), by bisection of P'."""
+    always, near, k = 0.0, np.empty(m.size, np.int64), 0
+    for i in range(m.size):
+        if m[i] <= 0.5:
+            always += upper[i] * m[i]
+        elif m[i] < 2.0:
+            near[k], k = i, k + 1
+    low, high = 0.5, 2.0
+    for _ in range(40):
+        t = 0.5 * (low + high)
+        slope = t * norm2 - always
+        for i in near[:k]:
+            if t * m[i] < 1.0:
+                slope -= upper[i] * m[i]
+        if slope > 0.0:
+            high = t
+        else:
+            low = t
+    return high
