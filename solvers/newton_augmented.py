@@ -10,8 +10,7 @@ handful of steps finds the active set, and then one lands on the solution to rou
 - Rows far from the margin (|1 - m_i| > 4 h) sit at 0 or u_i: they stay out, and only their sum takes part. One pass
   over all rows after each round gives every margin and the gap. If that grew, rows had crossed the margin: back, and
   widen.
-- Samples of the rows, the first with about 10 d of the rarer class, with u scaled up, give a first w for a fraction of
-  a pass.
+- Samples of the rows, the first with 10 d of each class, with u scaled up, give a first w for a fraction of a pass.
 - upper = inf without curvature (hard margin) is the same method with v_i a constant: alpha is then never capped.
   If the data are not separable, alpha grows without bound along mu with sum_i mu_i y_i (x_i, 1) = 0.
 - Row and column scales matter little: the method is Newton's, and starts from ridge regression (h = 2). Raw counts,
@@ -32,6 +31,8 @@ from harness.problem import Array
 from harness.programs import BoxDual, Program
 from harness.solver import Claim, Iterate, Solver
 
+FIRST = 10
+"""Rows of each class in the first sample: d times this. With fewer than three times as many there is no sample."""
 GROWTH = 8
 """Each sample of the start is this many times larger than the one before."""
 SHRINK = 0.35
@@ -121,16 +122,15 @@ class NewtonAugmented(Solver):
 
         h = 2 makes the first step ridge regression on all rows of the sample, which no C and no scale can upset.
         """
-        # A sample with too few rows of one class misleads (w8a has 3 %).
-        positive = np.count_nonzero(block.y > 0.0) / block.n
-        least, sizes = max(1500, 10 * block.size / max(min(positive, 1.0 - positive), 1e-9)), [block.n]
-        while sizes[-1] > 3 * least:
-            sizes.append(int(max(sizes[-1] // GROWTH, least)))
-        rng = np.random.default_rng(self.seed) if len(sizes) > 1 else None
+        classes = [np.flatnonzero(block.y > 0.0), np.flatnonzero(block.y <= 0.0)]
+        cap, parts, rng = max(750, FIRST * block.size), [], None
+        while 3 * cap < min(rows.size for rows in classes):
+            rng = rng or np.random.default_rng(self.seed)
+            parts.append(sample(block, classes, cap, rng))
+            cap *= GROWTH
         theta, hs = np.zeros(block.size), [2.0, 0.5]
-        for size in reversed(sizes):
-            part = block if rng is None or size == block.n else sample(block, size, rng)
-            state = part.state(theta, np.zeros(size), h=2.0)
+        for part in [*parts, block]:
+            state = part.state(theta, np.zeros(part.n), h=2.0)
             for h in hs:
                 state.h = h
                 part.minimise(state, tolerance=0.1, limit=100)
@@ -163,8 +163,11 @@ def refine(block: Block, state: State, widen: float) -> bool:
     return True
 
 
-def sample(block: Block, size: int, rng: np.random.Generator) -> Block:
-    return block.take(np.sort(rng.integers(0, block.n, size)), block.n / size)
+def sample(block: Block, classes: list[Array], cap: int, rng: np.random.Generator) -> Block:
+    """`cap` rows of each class, so that none is missed (ijcnn1 has one of 10 %), with u scaled up to make up for it."""
+    chosen = [np.sort(rng.choice(rows, cap, replace=False)) for rows in classes]
+    factors = [np.full(cap, rows.size / cap) for rows in classes]
+    return block.take(np.concatenate(chosen), np.concatenate(factors))
 
 
 @njit(cache=True)

@@ -82,7 +82,7 @@ class Block:
         kappa = float((program.curvature * v).max(initial=0.0))
         return cls(program.rows, program.y, program.upper, v, kappa, program.d, program.equality)
 
-    def take(self, index: Array, factor: float = 1.0) -> "Block":
+    def take(self, index: Array, factor: float | Array = 1.0) -> "Block":
         rows, upper, v = take(self.rows, index), factor * self.upper[index], factor * self.v[index]
         limits = self.system.direct, self.system.products
         return Block(rows, self.y[index], upper, v, self.kappa, self.d, self.bias, *limits)
