@@ -1,19 +1,18 @@
 """A choice between two solvers of BoxDual, not a third algorithm: coordinate descent, or Newton (`newton_augmented`).
 
 Newton where its system is of moderate size, min(n, d) <= 3000, unless C is so small that most multipliers end at their
-bound: then coordinate descent puts them there in an epoch or two, when Newton would still be setting up. C is small
-when u_i ||x_i||^2 <= 1/2 for the average row: the first step from 0 goes beyond u_i. Coordinate descent is then
-watched: the decay of its own estimate of the gap predicts how many epochs it still needs, and once those would cost
-more than a Newton solve, Newton takes over from the point reached. Costs in nanoseconds come from counts alone, so that
-the choice is the same in every run:
+bound: then coordinate descent puts them there in a few epochs, when Newton would still be setting up. C is small when
+u_i ||x_i||^2 <= 1/2 for the average row: the first step from 0 goes beyond u_i. Coordinate descent is then watched:
+the decay of its own estimate of the gap predicts how many epochs it still needs, and once those would cost more than
+Newton from the point reached, Newton takes over there. Costs in nanoseconds come from counts alone, so that the choice
+is the same in every run:
 
-    epoch     3 nnz + 20 n, times the share of rows not at rest      rows in random order, written if they move;
-              and 100 n more for data beyond the cache               two misses a row
-    Newton    60 nnz + 3 D^3 + 1.2e6,   D = min(n, d)                25 passes and 40 factorisations
+    epoch     3 nnz + 20 n, times the share of rows not at rest
+    Newton    35 nnz + 1.5 D^3 + 4e5,   D = min(n, d)                15 passes and 40 factorisations
 
-where an entry of a dense matrix costs a third of a non-zero. Where Newton costs as much as 600 epochs (n < d, sparse
-rows), coordinate descent goes first whatever C. With a free bias it needs multiplier steps on top, and Newton goes
-first otherwise.
+where an entry of a dense matrix costs a third of a non-zero of an epoch, and half of one of Newton. Where Newton costs
+as much as 300 epochs (n < d, sparse rows), coordinate descent goes first whatever C. With a free bias it needs
+multiplier steps on top, and Newton goes first otherwise. So it does where it costs no more than ten epochs.
 Each iterate says which solver made it and why (`picked`, `why`).
 """
 
@@ -30,12 +29,10 @@ from harness.solver import Iterate, Solver
 from solvers.coordinate_descent import CoordinateDescent
 from solvers.newton_augmented import NewtonAugmented
 
-CACHED = 2**21
-"""Non-zeros (12 bytes each) that a cache is expected to hold."""
-PATIENCE = 0.1
+PATIENCE = 0.25
 """Share of a Newton solve that coordinate descent may cost before its slowness is believed: at a large C the first
 epochs predict nothing (text, wide at C = 100: done in 40 and 75 epochs, where 13 of them foretold a million)."""
-DEAR = "a Newton solve costs as much as 600 epochs"
+DEAR = "a Newton solve costs as much as 300 epochs"
 SMALL_C = "u_i ||x_i||^2 <= 1/2 on average: most multipliers end at their bound"
 SLOWER = 2.0
 """Epochs that coordinate descent needs, beside those that its decay so far predicts: it slows down (mushrooms)."""
@@ -111,7 +108,7 @@ class Watch:
             nnz, entry, passes = program.rows.data.size, 3.0, 35.0
         else:
             nnz, entry, passes = program.rows.X.size, 1.0, 15.0
-        self.row = entry * nnz / program.n + (20.0 if nnz < CACHED else 120.0)
+        self.row = entry * nnz / program.n + 20.0
         self.newton = passes * nnz + 1.5 * size**3 + 0.4e6
         self.multipliers = program.equality
 

@@ -217,26 +217,25 @@ class Descent:
         C ||x_i||^2 = 1e5 a sweep alone would take as many epochs. Along that step the curvature is zero, so one t
         covers the way. w - w(last) is its image: only rows that were clipped are read.
         """
-        P, before = self.program, self.value()
-        alpha, w, b = self.alpha.copy(), self.w.copy(), self.b
+        P, alpha, w, b = self.program, self.alpha.copy(), self.w.copy(), self.b
         step, dw = alpha - self.last[0], w - self.last[1]
         self.last = alpha, w
         balance = float(step @ P.y)
         curve = float(dw @ dw) + self.rho * balance**2 + float(P.curvature @ step**2)
         slope = float(step.sum() - w @ dw - P.curvature @ (step * alpha)) - b * balance
-        if not slope > 0.0:
+        worth = 1e-3 * self.estimate + 1e-13 * self.scale()  # less would be rounding, and disturb what has settled
+        if not slope > 0.0 or slope**2 <= 2.0 * curve * worth:
             return
-        t = min(slope / curve, 1e6) if curve > 0.0 else 1e6
+        t, before, moved = min(slope / curve, 1e6) if curve > 0.0 else 1e6, self.value(), np.flatnonzero(step)
         for _ in range(6):
-            path = alpha + t * step
-            np.clip(path, 0.0, P.upper, out=self.alpha)
-            clipped = np.flatnonzero(self.alpha != path)
+            path = alpha[moved] + t * step[moved]
+            inside = np.clip(path, 0.0, P.upper[moved])
+            clipped = np.flatnonzero(inside != path)
             if clipped.size < 0.1 * self.active:  # else the path is one of rows on their way to a bound: too long
-                self.w[:] = w + t * dw
-                excess = combine(take(P.rows, clipped), P.y[clipped], self.alpha[clipped] - path[clipped], self.w)
+                self.alpha[moved], self.w[:], rows = inside, w + t * dw, moved[clipped]
+                excess = combine(take(P.rows, rows), P.y[rows], inside[clipped] - path[clipped], self.w)
                 self.b = b + self.rho * (t * balance + excess)
-                # Less would be rounding, and disturb what has settled.
-                if self.value() > before + 1e-3 * self.estimate + 1e-13 * self.scale():
+                if self.value() > before + worth:
                     return
             t *= 0.3
         self.alpha[:], self.w[:], self.b = alpha, w, b
@@ -265,6 +264,6 @@ class Descent:
         self.alpha[free], pulled, balance = projected_search(face, alpha, g, step, P.d)
         self.w += pulled
         self.b += self.rho * balance
-        self.products += products
+        self.products, self.visits = self.products + products, self.visits + products * free.size
         self.remember()  # extrapolation is for what sweeps did
         return products

@@ -163,6 +163,42 @@ def test_more_columns_than_rows(solver, bias):
 
 
 @NEWTON
+@pytest.mark.parametrize("bias", ["none", "free"])
+def test_few_rows_of_which_some_are_alike(solver, bias):
+    """X X' is singular: the columns that take the place of 500 come from a factor of it."""
+    rng = np.random.default_rng(9)
+    X = np.repeat(rng.normal(size=(10, 500)), 3, axis=0)
+    y = np.where(rng.random(30) < 0.4, 1.0, -1.0)
+    assert reached(Problem(X, y, 1.0, bias), solver)
+
+
+@pytest.mark.parametrize("n", [5, 16, 100, 1000])
+def test_an_epoch_visits_every_row_at_work(n):
+    """Runs of 16 rows, of which the last may be shorter: norms are computed when a row is first met."""
+    problem = random_problem(1, n=n, d=5, C=1.0, bias="none")
+    state = Descent(program_of(problem), seed=0)
+    assert (state.q < 0.0).all()
+    state.sweep()
+    np.testing.assert_allclose(state.q, (problem.X**2).sum(1))
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+def test_rows_at_work_are_copied_once_most_are_at_rest(sparse):
+    rng = np.random.default_rng(12)
+    y = np.where(rng.random(600) < 0.5, 1.0, -1.0)
+    X = rng.normal(size=(600, 4)) + 2.0 * y[:, None]
+    problem = Problem(sp.csr_array(X) if sparse else X, y, 1.0, "none")
+    state = Descent(program_of(problem), seed=0)
+    for _ in range(5):
+        state.sweep()
+        state.check()
+    assert state.active < 300
+    assert state.rows is not state.program.rows
+    state.sweep()
+    np.testing.assert_allclose(state.w, problem.weights(state.alpha), atol=1e-10)
+
+
+@NEWTON
 def test_one_in_a_hundred(solver):
     rng = np.random.default_rng(10)
     y = np.where(np.arange(3000) % 100 == 0, 1.0, -1.0)

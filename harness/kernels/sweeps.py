@@ -104,17 +104,19 @@ def survey(rows, y, upper, curvature, q, alpha, w, b, at_work, high, low, m):
 @njit(cache=True, fastmath=FAST)
 def best_length(m, upper, norm2):
     """The t in [1/2, 2] that minimises P(t w) = t^2/2 ||w||^2 + sum_i u_i max(0, 1 - t m_i), by bisection of P'."""
-    always, near, k = 0.0, np.empty(m.size, np.int64), 0
-    for i in range(m.size):
-        if m[i] <= 0.5:
-            always += upper[i] * m[i]
-        elif m[i] < 2.0:
-            near[k], k = i, k + 1
-    low, high = 0.5, 2.0
+    near, k, low, high, always = np.arange(m.size), m.size, 0.5, 2.0, 0.0
     for _ in range(40):
-        t = 0.5 * (low + high)
+        count = 0
+        for r in range(k):  # rows with a slack for all t that are left, for none, and the others
+            i = near[r]
+            if high * m[i] <= 1.0:
+                always += upper[i] * m[i]
+            elif low * m[i] < 1.0:
+                near[count], count = i, count + 1
+        k, t = count, 0.5 * (low + high)
         slope = t * norm2 - always
-        for i in near[:k]:
+        for r in range(k):
+            i = near[r]
             if t * m[i] < 1.0:
                 slope -= upper[i] * m[i]
         if slope > 0.0:
