@@ -440,7 +440,7 @@ def test_the_block_of_newton_is_the_program(free, layout, loss):
     assert block.rows is program.rows
     state = block.state(x.copy(), np.zeros(len(y)), h=0.0)
     block.minimise(state, np.inf, limit=0)
-    np.testing.assert_allclose(program.lam * (block.system.ridge * x - state.pull), program.gradient(x), atol=1e-12)
+    np.testing.assert_allclose(program.lam * block.gradient(state), program.gradient(x), atol=1e-12)
     np.testing.assert_allclose(state.alpha * program.lam, program.weight * loss.slope(program.margins(x)), atol=1e-12)
 
 
