@@ -12,6 +12,7 @@ One coordinate at a time, in runs of neighbours whose order is random and new in
   last epoch rests. A check, one pass in storage order, gives all margins, the gap and the rows that should return; it
   is due when the gap of the rows at work has fallen tenfold, or when the epochs have grown by a third and half as many
   rows were visited as it reads (few rows at work make an epoch free: ijcnn1 at C = 0.01 ends with 18 of 50,000).
+  Once fewer than half of the rows are at work, they are copied to lie side by side.
 - Free bias (sum a_i y_i = 0): method of multipliers. The sweep minimises the augmented Lagrangian, whose multiplier
   b + rho sum a_i y_i is kept as b, and a check ends with b += rho sum a_i y_i, unless the sweeps themselves are far
   from done: b would wander, and every row with it (news20 at C = 100). rho starts small beside ||x_i||^2, or the sum
@@ -22,8 +23,9 @@ One coordinate at a time, in runs of neighbours whose order is random and new in
   the sweeps costs next to nothing; it shortens the march of duplicate rows with opposite labels to their bound, one
   part of what makes raw counts hard (news20: 18 of the 43 rows at C = 1 are such; rescaling rows would change
   nothing, since each coordinate step is invariant to it). Conjugate gradients on the face of the free rows
-  (`faces.py`), once that face is at rest, replace sweeps as long as they gain more per row visited (text, news20 at
-  C = 100).
+  (`faces.py`), once that is nearly at rest, replace sweeps as long as they gain more per row visited (text, news20 at
+  C = 100). Once it is at rest, what is left is a linear system, and theirs (raw counts, wide at C = 100: D is right
+  to 1e-8 when P, which depends on every margin, is not to 1e-3).
 - w(alpha) is not the best w that alpha knows: at a large C the slacks of rows that should have none cost more than all
   else, and a w longer by as little has none (dorothea at C = 100: 12 epochs instead of 19). A check gives the best
   multiple of w, which is what the iterate after it holds.
@@ -57,8 +59,10 @@ SETTLED = 1e-11
 """Relative gap from which sweeps alone go on: the gain of any larger step would be lost in the rounding of D."""
 PATIENCE = 40
 """Predicted epochs to a gap of 1e-6 (then of 1e-9) beyond which larger steps are tried."""
+AT_REST = 15
+"""The same where no row has become free or bound since the last iterate."""
 STABLE = 0.05
-"""Share of the free rows that may enter or leave in an epoch for their face to count as at rest."""
+"""Share of the free rows that may enter or leave in an epoch for conjugate gradients to be tried against a sweep."""
 
 
 @dataclass(frozen=True)
@@ -96,18 +100,18 @@ class CoordinateDescent(Solver):
             due = epochs - checked >= wait and (winning or 2 * state.visited >= program.n)
             if due or state.estimate <= 0.1 * state.gap < np.inf or state.active == 0:
                 checked, state.visited = epochs, 0
-                slow = winning or (epochs > 8 and more > (PATIENCE if changes else 15))
+                slow = winning or (epochs > 8 and more > (PATIENCE if changes else AT_REST))
                 if slow and state.estimate > SETTLED * state.scale():
-                    limit = min(2 * limit, 400) if winning else int(min(more, 100.0))
+                    # A trial should cost less than it may save.
+                    trial = min(more / 4.0, 50.0) if changes == 0 else max(min(more / 5.0, 30.0), epochs / 12.0)
+                    limit = min(2 * limit, 400) if winning else int(trial)
                     if changes == 0:
                         state.accelerate(np.flatnonzero(free), limit)
                         winning = True
                     else:
                         state.extrapolate()
                         if changes < STABLE * len(done) * np.count_nonzero(free):
-                            trial = max(min(more / 5.0, 30.0), epochs / 12.0)  # should cost less than it may save
-                            limit = min(limit, 200) if winning else int(trial)
-                            winning = state.compare(np.flatnonzero(free), limit)
+                            winning = state.compare(np.flatnonzero(free), min(limit, 200))
                 else:
                     state.remember()
                 state.check()
