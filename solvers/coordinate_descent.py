@@ -50,7 +50,7 @@ from harness.solver import Claim, Iterate, Solver
 RUN = 16
 """Rows in a run, at most."""
 EPOCHS = 10
-"""From one iterate to the next, at most; more than one while they visit less than half of the rows."""
+"""From one iterate to the next, at most; more than one while they visit few rows."""
 COPIED = 0.5
 """Share of the rows below which those at work are copied to lie side by side."""
 ROUNDING = 1e-13
@@ -93,15 +93,15 @@ class CoordinateDescent(Solver):
             done = state.sweep()
             history += done
             epochs = len(history) - 1
-            more, free = remaining(history, state.scale()), state.free()
-            changes = np.count_nonzero(before != free)
+            scale, free = state.scale(), state.free()
+            more, changes = remaining(history, scale), np.count_nonzero(before != free)
             wait = max(2, epochs // 5) if program.equality else max(6, epochs // 3)
             wait = 2 if winning else min(wait, 12) if slow else wait
             due = epochs - checked >= wait and (winning or 2 * state.visited >= program.n)
             if due or state.estimate <= 0.1 * state.gap < np.inf or state.active == 0:
                 checked, state.visited = epochs, 0
                 slow = winning or (epochs > 8 and more > (PATIENCE if changes else AT_REST))
-                if slow and state.estimate > SETTLED * state.scale():
+                if slow and state.estimate > SETTLED * scale:
                     # A trial should cost less than it may save.
                     trial = min(more / 4.0, 50.0) if changes == 0 else max(min(more / 5.0, 30.0), epochs / 12.0)
                     limit = min(2 * limit, 400) if winning else int(trial)
@@ -117,7 +117,7 @@ class CoordinateDescent(Solver):
                 state.check()
                 claim = "converged" if state.gap <= ROUNDING * state.scale() else ""
             info = {"epochs": epochs, "visits": state.visits, "products": state.products, "active": state.active,
-                    "estimate": state.estimate / state.scale(), "remaining": more}  # fmt: skip
+                    "estimate": state.estimate / scale, "remaining": more}  # fmt: skip
             w = None if program.equality else state.w if state.length == 1.0 else state.length * state.w
             yield Iterate(state.alpha, w, claim=claim, info=info, look=state.length != 1.0)
 
@@ -152,7 +152,7 @@ class Descent:
         entries = program.rows.data.size if isinstance(program.rows, CSR) else program.rows.X.size
         self.run = int(min(max(1000 * n // max(entries, 1), 1), RUN))
         self.bits = np.random.default_rng(seed).integers(1, 2**63, size=1, dtype=np.uint64)
-        self.last, self.products = (self.alpha.copy(), self.w.copy()), 0
+        self.last, self.products, self.epochs = (self.alpha.copy(), self.w.copy()), 0, 0
         self.estimate, self.gap, self.rho = np.inf, np.inf, 0.0
         self.unbalanced, self.visited, self.visits, self.length = np.inf, 0, 0, 1.0
         self.plain = not program.equality and not program.curvature.any() and bool(np.isfinite(program.upper).all())
@@ -171,14 +171,18 @@ class Descent:
         return (self.alpha > 0.0) & (self.alpha < self.program.upper)
 
     def sweep(self, most: int = EPOCHS) -> list[float]:
-        """One epoch, or up to `most` while these visit few rows; returns the estimate after each."""
+        """One epoch, or up to `most` while these visit few rows; returns the estimate after each.
+
+        Few: half of all, or, late and with few rows at work, 10,000, which take about a millisecond.
+        """
         P, estimates = self.program, np.empty(most)
+        budget = max(P.n // 2, min(self.active * (self.epochs // 6), 10_000))
         count, visited, self.active, self.high, self.low, self.b = sweeps(
             self.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.rho, self.at_work,
-            self.place, self.active, self.run, self.high, self.low, self.bits, 0.1 * self.gap, estimates
+            self.place, self.active, self.run, self.high, self.low, self.bits, budget, 0.1 * self.gap, estimates
         )  # fmt: skip
         self.visited, self.visits, self.estimate = self.visited + visited, self.visits + visited, estimates[count - 1]
-        self.length = 1.0
+        self.epochs, self.length = self.epochs + count, 1.0
         return estimates[:count].tolist()
 
     def check(self) -> None:

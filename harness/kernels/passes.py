@@ -55,6 +55,7 @@ def update_gram(rows, v, F, in_G, changed, bias, G):
     """G, the lower triangle of sum v_i z_i z_i' over in_G, becomes that over F, and in_G becomes F.
 
     z = x, with a 1 appended where `bias`. changed: the rows that enter or leave; many dense ones are left to BLAS.
+    For compiled code only, as the next.
     """
 
 

@@ -26,14 +26,14 @@ def term(a, slack, u, c, q):
 
 @njit(cache=True)
 def sweeps(
-    rows, y, upper, curvature, q, alpha, w, b, rho, at_work, place, active, run, high, low, bits, end, estimates
+    rows, y, upper, curvature, q, alpha, w, b, rho, at_work, place, active, run, high, low, bits, budget, end, estimates
 ):
-    """Epochs until half of the rows are visited, the estimate is below `end` or all of `estimates` are known.
+    """Epochs until `budget` rows are visited, the estimate is below `end` or all of `estimates` are known.
 
     Returns how many, the rows visited, and the new `active`, `high`, `low` and b.
     """
     count, visited = 0, 0
-    while count == 0 or (count < estimates.size and 2 * (visited + active) <= alpha.size and active > 0):
+    while count == 0 or (count < estimates.size and visited + active <= budget and active > 0):
         visited += active
         runs = np.arange((active + run - 1) // run)
         shuffle(runs, runs.size, bits)
