@@ -463,7 +463,7 @@ def counts(seed, n, d, density):
 
 
 def deltas(program, direct=2000):
-    path = list(islice(NewtonSmoothedHinge(direct).iterates(program), 100))
+    path = list(islice(NewtonSmoothedHinge(direct).iterates(program), 1000))
     assert path[-1].claim == "converged"
     assert program.residual(path[-1].x, None) <= 1e-8
     return [iterate.info["delta"] for iterate in path]
