@@ -463,7 +463,7 @@ def counts(seed, n, d, density):
 
 
 def deltas(program, direct=2000):
-    path = list(islice(NewtonSmoothedHinge(direct).iterates(program), 1000))
+    path = list(islice(NewtonSmoothedHinge(direct).iterates(program), 100))
     assert path[-1].claim == "converged"
     assert program.residual(path[-1].x, None) <= 1e-8
     return [iterate.info["delta"] for iterate in path]
@@ -489,8 +489,10 @@ def test_newton_arrives_one_step_at_a_time_too(monkeypatch):
     """No delta settles in one step until it falls so little that the curved set stays."""
     monkeypatch.setattr(newton_smoothed_hinge, "STEPS", 1)
     X, y = overlapping()
-    path = deltas(risk(X, y, 1.0, np.full(len(y), 10.0), SmoothedHinge(0.01)))
-    assert min(path) == 0.01
+    for seed in (0, 8, 22, 60):  # in the last three, a sample on the kink changes sides by rounding in every step
+        X_ = X * (1.0 + 1e-15 * np.random.default_rng(seed).normal(size=X.shape))
+        path = deltas(risk(X_, y, 1.0, np.full(len(y), 10.0), SmoothedHinge(0.01)))
+        assert min(path) == 0.01
 
 
 @pytest.mark.parametrize("delta", [1.0, 0.1, 0.001])
