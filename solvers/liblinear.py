@@ -23,7 +23,7 @@ class Liblinear(Solver):
     the coordinates. dual: coordinate descent in the dual; without, a trust region method, for the squared hinge."""
 
     tolerances: Sequence[float] = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
-    max_iter: int = 10_000_000
+    max_iter: int = 2_000_000_000
     dual: bool = True
     seed: int = 0
 
