@@ -9,9 +9,10 @@ One coordinate at a time, in runs of neighbours whose order is random and new in
     a_i <- clip(a_i - g / (||x_i||^2 + c_i + rho), 0, u_i),      w += (change) y_i x_i,  b += rho (change) y_i
 
 - Shrinking (their section 3.2): a row at a bound whose gradient points out of the box by more than any violation of the
-  last epoch rests. A check, one pass in storage order, gives all margins, the gap and the rows that should return; it
-  is due when the gap of the rows at work has fallen tenfold, or when the epochs have grown by a third and half as many
-  rows were visited as it reads (few rows at work make an epoch free: ijcnn1 at C = 0.01 ends with 18 of 50,000).
+  last epoch rests. A check gives the gap and the rows that should return; it is due when the gap of the rows at work
+  has fallen tenfold, or when the epochs have grown by a third and half of all rows were visited since (few rows at
+  work make an epoch free: ijcnn1 at C = 0.01 ends with 18 of 50,000). It reads a row only if w has moved far enough
+  since the row was last read for it to have left its rest (w8a at C = 0.01: 49,749 rows, then 2,000, in the end 700).
   Once fewer than half of the rows are at work, they are copied to lie side by side.
 - Free bias (sum a_i y_i = 0): method of multipliers. The sweep minimises the augmented Lagrangian, whose multiplier
   b + rho sum a_i y_i is kept as b, and a check ends with b += rho sum a_i y_i, unless the sweeps themselves are far
@@ -40,7 +41,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.kernels.faces import Face, minimise_on_face, projected_search
-from harness.kernels.passes import combine, margins, squared_norms, take
+from harness.kernels.passes import Room, combine, margins, squared_norms, take
 from harness.kernels.rows import CSR
 from harness.kernels.sweeps import best_length, survey, sweeps
 from harness.problem import Array
@@ -81,7 +82,10 @@ class CoordinateDescent(Solver):
         head.check()
         head.extrapolate()
         head.accelerate(np.arange(head.alpha.size), limit=2)
-        take(head.rows, head.at_work)
+        head.active = 1
+        head.gather()
+        for _ in zip(range(5), self.iterates(program.head(64)), strict=False):
+            pass
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual)
@@ -89,35 +93,33 @@ class CoordinateDescent(Solver):
         slow, winning, limit = False, False, 0
         claim: Claim = ""
         while not claim:
-            before = state.free()
-            done = state.sweep()
+            done, changes = state.sweep()
             history += done
-            epochs = len(history) - 1
-            scale, free = state.scale(), state.free()
-            more, changes = remaining(history, scale), np.count_nonzero(before != free)
+            epochs, more = len(history) - 1, remaining(history, state.scale)
             wait = max(2, epochs // 5) if program.equality else max(6, epochs // 3)
             wait = 2 if winning else min(wait, 12) if slow else wait
             due = epochs - checked >= wait and (winning or 2 * state.visited >= program.n)
             if due or state.estimate <= 0.1 * state.gap < np.inf or state.active == 0:
                 checked, state.visited = epochs, 0
                 slow = winning or (epochs > 8 and more > (PATIENCE if changes else AT_REST))
-                if slow and state.estimate > SETTLED * scale:
+                if slow and state.estimate > SETTLED * state.scale:
                     # A trial should cost less than it may save.
                     trial = min(more / 4.0, 50.0) if changes == 0 else max(min(more / 5.0, 30.0), epochs / 12.0)
                     limit = min(2 * limit, 400) if winning else int(trial)
+                    free = state.free()
                     if changes == 0:
-                        state.accelerate(np.flatnonzero(free), limit)
+                        state.accelerate(free, limit)
                         winning = True
                     else:
                         state.extrapolate()
-                        if changes < STABLE * len(done) * np.count_nonzero(free):
-                            winning = state.compare(np.flatnonzero(free), min(limit, 200))
+                        if changes < STABLE * len(done) * free.size:
+                            winning = state.compare(free, min(limit, 200))
                 else:
                     state.remember()
                 state.check()
-                claim = "converged" if state.gap <= ROUNDING * state.scale() else ""
+                claim = "converged" if state.gap <= ROUNDING * state.scale else ""
             info = {"epochs": epochs, "visits": state.visits, "products": state.products, "active": state.active,
-                    "estimate": state.estimate / scale, "remaining": more}  # fmt: skip
+                    "estimate": state.estimate / state.scale, "remaining": more}  # fmt: skip
             w = None if program.equality else state.w if state.length == 1.0 else state.length * state.w
             yield Iterate(state.alpha, w, claim=claim, info=info, look=state.length != 1.0)
 
@@ -148,12 +150,14 @@ class Descent:
         self.program, self.alpha, self.w, self.b = program, np.zeros(n), np.zeros(program.d), 0.0
         self.q = np.full(n, -1.0)  # ||x_i||^2, not yet known
         self.at_work, self.active, self.high, self.low = np.arange(n, dtype=np.int32), n, np.inf, -np.inf
-        self.rows, self.place = program.rows, self.at_work.copy()
+        self.rows, self.place, self.where = program.rows, self.at_work.copy(), np.full(n, -1, dtype=np.int32)
+        self.copy, self.copied, self.room, self.face_room = program.rows, n, Room(), Room()
         entries = program.rows.data.size if isinstance(program.rows, CSR) else program.rows.X.size
         self.run = int(min(max(1000 * n // max(entries, 1), 1), RUN))
         self.bits = np.random.default_rng(seed).integers(1, 2**63, size=1, dtype=np.uint64)
         self.last, self.products, self.epochs = (self.alpha.copy(), self.w.copy()), 0, 0
-        self.estimate, self.gap, self.rho = np.inf, np.inf, 0.0
+        self.m, self.seen, self.path, self.surveyed, self.read = np.zeros(n), np.full(n, -np.inf), 0.0, self.w.copy(), n
+        self.estimate, self.gap, self.scale, self.rho = np.inf, np.inf, 1.0, 0.0
         self.unbalanced, self.visited, self.visits, self.length = np.inf, 0, 0, 1.0
         self.plain = not program.equality and not program.curvature.any() and bool(np.isfinite(program.upper).all())
         if program.equality:
@@ -162,45 +166,51 @@ class Descent:
             C = float(np.minimum(program.upper, 1.0).mean())
             self.rho = min(max(0.01 / C, 0.01), 1.0) * self.typical
 
-    def scale(self) -> float:
-        """D, or 1 where that is larger."""
-        return max(1.0, float(self.alpha.sum()) - 0.5 * float(self.w @ self.w))
-
     def free(self) -> Array:
-        """Which rows are strictly inside the box."""
-        return (self.alpha > 0.0) & (self.alpha < self.program.upper)
+        """The rows strictly inside the box."""
+        return np.flatnonzero((self.alpha > 0.0) & (self.alpha < self.program.upper))
 
-    def sweep(self, most: int = EPOCHS) -> list[float]:
-        """One epoch, or up to `most` while these visit few rows; returns the estimate after each.
+    def sweep(self, most: int = EPOCHS) -> tuple[list[float], int]:
+        """One epoch, or up to `most` while these visit few rows; the estimate after each, and how many rows changed.
 
         Few: half of all, or, late and with few rows at work, 10,000, which take about a millisecond.
         """
         P, estimates = self.program, np.empty(most)
         budget = max(P.n // 2, min(self.active * (self.epochs // 6), 10_000))
-        count, visited, self.active, self.high, self.low, self.b = sweeps(
+        count, visited, changes, self.active, self.high, self.low, self.b = sweeps(
             self.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.rho, self.at_work,
             self.place, self.active, self.run, self.high, self.low, self.bits, budget, 0.1 * self.gap, estimates
         )  # fmt: skip
         self.visited, self.visits, self.estimate = self.visited + visited, self.visits + visited, estimates[count - 1]
         self.epochs, self.length = self.epochs + count, 1.0
-        return estimates[:count].tolist()
+        if self.gap == np.inf:
+            self.measure()
+        return estimates[:count].tolist(), changes
+
+    def measure(self) -> None:
+        """scale: D, or 1 where that is larger, as of the last check."""
+        self.scale = max(1.0, float(self.alpha.sum()) - 0.5 * float(self.w @ self.w))
 
     def check(self) -> None:
         P, balance = self.program, 0.0
-        if self.gap <= 1e-6 * self.scale():  # many additions drift: near the end w is made afresh
+        self.measure()
+        if self.gap <= 1e-6 * self.scale:  # many additions drift: near the end w is made afresh
             self.w[:] = 0.0
             combine(P.rows, P.y, self.alpha, self.w)
         if P.equality:
             balance = float(self.alpha @ P.y)
-        m = np.empty(P.n)
-        self.active, self.gap = survey(
-            P.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.at_work, self.high, self.low, m
-        )
+        self.path += np.inf if P.equality else float(np.linalg.norm(self.w - self.surveyed))
+        self.surveyed, read = self.w.copy(), np.empty(P.n, dtype=np.int32)
+        self.active, self.gap, self.read, shortest, longest = survey(
+            P.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.path, self.seen, self.m,
+            self.high, self.low, self.at_work, read
+        )  # fmt: skip
         if self.plain:
-            self.length = best_length(m, P.upper, float(self.w @ self.w))
+            known = read[: self.read]
+            self.length = best_length(self.m, known, self.alpha, P.upper, float(self.w @ self.w), shortest, longest)
         worth = (1.0 + abs(self.b)) * abs(balance)  # what is unbalanced is worth a margin each, and b
         self.gap += worth
-        early = self.estimate > 0.1 * self.scale() and worth < 0.02 * self.estimate
+        early = self.estimate > 0.1 * self.scale and worth < 0.02 * self.estimate
         if balance != 0.0 and not early:
             if abs(balance) > 0.5 * self.unbalanced:
                 self.rho = min(2.0 * self.rho, self.typical)
@@ -208,9 +218,18 @@ class Descent:
             self.b += self.rho * balance
             self.active, self.high, self.low = P.n, np.inf, -np.inf  # b has moved: no row is known to be at rest
             self.at_work[:] = np.arange(P.n)
-        self.rows, self.place = P.rows, self.at_work.copy()  # the copy of before goes first
-        if self.active < COPIED * P.n:
-            self.rows, self.place[: self.active] = take(P.rows, self.at_work[: self.active]), np.arange(self.active)
+        self.gather()
+
+    def gather(self) -> None:
+        """Few rows at work are copied to lie side by side, unless half of an earlier copy or more is what they are."""
+        P, index = self.program, self.at_work[: self.active]
+        if self.active >= COPIED * P.n:
+            self.rows, self.place[: self.active] = P.rows, index
+            return
+        if self.active < COPIED * self.copied or not (self.where[index] >= 0).all():
+            self.copy, self.copied, self.where[:] = take(P.rows, index, self.room), self.active, -1
+            self.where[index] = np.arange(self.active)
+        self.rows, self.place[: self.active] = self.copy, self.where[index]
 
     def value(self) -> float:
         """What the sweep increases: D, less the two terms of the augmented Lagrangian in sum a_i y_i."""
@@ -231,7 +250,7 @@ class Descent:
         balance = float(step @ P.y)
         curve = float(dw @ dw) + self.rho * balance**2 + float(P.curvature @ step**2)
         slope = float(step.sum() - w @ dw - P.curvature @ (step * alpha)) - b * balance
-        worth = 1e-3 * self.estimate + 1e-13 * self.scale()  # less would be rounding, and disturb what has settled
+        worth = 1e-3 * self.estimate + 1e-13 * self.scale  # less would be rounding, and disturb what has settled
         if not slope > 0.0 or slope**2 <= 2.0 * curve * worth:
             return
         t, before, moved = min(slope / curve, 1e6) if curve > 0.0 else 1e6, self.value(), np.flatnonzero(step)
@@ -241,7 +260,7 @@ class Descent:
             clipped = np.flatnonzero(inside != path)
             if clipped.size < 0.1 * self.active:  # else the path is one of rows on their way to a bound: too long
                 self.alpha[moved], self.w[:], rows = inside, w + t * dw, moved[clipped]
-                excess = combine(take(P.rows, rows), P.y[rows], inside[clipped] - path[clipped], self.w)
+                excess = combine(take(P.rows, rows, self.face_room), P.y[rows], inside[clipped] - path[clipped], self.w)
                 self.b = b + self.rho * (t * balance + excess)
                 if self.value() > before + worth:
                     return
@@ -262,7 +281,7 @@ class Descent:
     def accelerate(self, free: Array, limit: int) -> int:
         """A step of conjugate gradients on the face of the free rows, kept inside the box; returns the products."""
         P = self.program
-        rows, y, alpha = take(P.rows, free), P.y[free], self.alpha[free]
+        rows, y, alpha = take(P.rows, free, self.face_room), P.y[free], self.alpha[free]
         diagonal = self.q[free] + P.curvature[free] + self.rho
         face = Face(rows, y, P.upper[free], P.curvature[free], np.where(diagonal > 0.0, diagonal, 1.0), self.rho)
         g = np.empty(free.size)

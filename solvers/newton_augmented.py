@@ -69,6 +69,8 @@ class NewtonAugmented(Solver):
         block.gap(state)
         refine(block, state, widen=1.0)
         substitute_back(factor(products(block.rows, 1, block.d) + np.eye(1)), np.ones(1))
+        for _ in zip(range(5), self.iterates(program.head(64)), strict=False):
+            pass
 
     def iterates(self, program: Program, start: tuple[Array, Array] | None = None) -> Iterator[Iterate]:
         """start: (w, alpha) of another method, w followed by b where the program has the equality."""

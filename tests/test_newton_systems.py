@@ -7,15 +7,17 @@ import pytest
 import scipy.sparse as sp
 from numba import njit
 
+from datasets.generators import one_hot
 from harness.kernels.faces import Face, minimise_on_face, projected_search
 from harness.kernels.passes import combine, margins, products, squared_norms, take, update_gram
 from harness.kernels.rows import add_outer, add_squares, rows_of
 from harness.kernels.smoothing import Block
-from harness.kernels.sweeps import best_length
+from harness.kernels.sweeps import best_length, survey
 from harness.kernels.systems import MOST, SWAP, factor, substitute
+from harness.problem import Problem
 from harness.programs import BoxDual
 from solvers.auto import Auto
-from solvers.coordinate_descent import CoordinateDescent
+from solvers.coordinate_descent import CoordinateDescent, Descent
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
@@ -192,9 +194,33 @@ def test_the_best_multiple_of_w():
     def P(t):
         return 0.5 * t**2 * norm2 + upper @ np.maximum(0.0, 1.0 - t * m)
 
-    best = best_length(m, upper, norm2)
+    best = best_length(m, np.arange(300), np.full(300, norm2 / m.sum()), upper, norm2, 0.5, 2.0)
     assert 0.5 < best < 2.0
     assert all(P(best) <= P(t) + 1e-9 for t in np.linspace(0.5, 2.0, 1001))
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_a_check_passes_over_rows_that_are_surely_at_rest(C):
+    """What it says is what a check of every row says."""
+    X, y = one_hot(2000, 40, 5, 0.3, 0.5, 0)
+    problem = Problem(X, y, C, "none")
+    state = Descent(BoxDual(X, problem.y, problem.upper, problem.curvature), seed=0)
+    for _ in range(30):
+        state.sweep()
+        state.check()
+        at_work, everything = np.empty(2000, np.int32), np.empty(2000, np.int32)
+        m, norm2 = np.empty(2000), state.w @ state.w
+        active, gap, read, *bounds = survey(
+            state.program.rows, y, problem.upper, problem.curvature, state.q, state.alpha, state.w, 0.0, 1.0,
+            np.full(2000, -np.inf), m, state.high, state.low, at_work, everything
+        )  # fmt: skip
+        assert (read, bounds) == (2000, [0.5, 2.0])
+        assert gap == pytest.approx(state.gap, rel=1e-9, abs=1e-12)
+        np.testing.assert_array_equal(at_work[:active], state.at_work[: state.active])
+        best = best_length(m, everything, state.alpha, problem.upper, norm2, 0.5, 2.0)
+        values = [0.5 * t**2 * norm2 + problem.upper @ np.maximum(0.0, 1.0 - t * m) for t in (best, state.length)]
+        assert values[1] == pytest.approx(values[0], rel=1e-9)
+    assert state.read < 1900
 
 
 def test_a_row_of_zeros_at_the_hard_margin_proves_that_nothing_separates_the_data():

@@ -45,10 +45,54 @@ def squared_norms(rows, q):
         q[i] = norm2(rows, i)
 
 
-def take(rows, index):
-    """The rows of `index`, copied to lie side by side."""
-    part = _take(rows, index)
-    return type(part)(*map(read_only, part))
+class Room:
+    """Memory for one copy of rows at a time, kept for the next: new pages cost more than what is written to them."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def array(self, name: str, size: int, dtype: type) -> np.ndarray:
+        if name not in self.arrays or self.arrays[name].size < size:
+            self.arrays[name] = np.empty(size, dtype)
+        return self.arrays[name][:size]
+
+
+def take(rows, index, room=None):
+    """The rows of `index`, copied to lie side by side, in `room` if there is one: the copy before is lost."""
+    room = room or Room()
+    if isinstance(rows, Dense):
+        d = rows.X.shape[1]
+        X = room.array("X", index.size * d, np.float64).reshape(index.size, d)
+        copy_dense(rows.X, index, X)
+        return Dense(read_only(X))
+    indptr = room.array("indptr", index.size + 1, rows.indptr.dtype)
+    size = offsets(rows.indptr, index, indptr)
+    indices, data = room.array("indices", size, rows.indices.dtype), room.array("data", size, np.float64)
+    copy_sparse(rows, index, indptr, indices, data)
+    return CSR(read_only(indptr), read_only(indices), read_only(data))
+
+
+@njit(cache=True)
+def copy_dense(X, index, out):
+    for r in range(index.size):
+        for j in range(X.shape[1]):
+            out[r, j] = X[index[r], j]
+
+
+@njit(cache=True)
+def offsets(indptr, index, out):
+    out[0] = 0
+    for r in range(index.size):
+        out[r + 1] = out[r] + indptr[index[r] + 1] - indptr[index[r]]
+    return out[index.size]
+
+
+@njit(cache=True)
+def copy_sparse(rows, index, indptr, indices, data):
+    for r in range(index.size):
+        shift = np.int64(rows.indptr[index[r]]) - np.int64(indptr[r])
+        for k in range(indptr[r], indptr[r + 1]):
+            indices[k], data[k] = rows.indices[k + shift], rows.data[k + shift]
 
 
 def update_gram(rows, v, F, in_G, changed, bias, G):
@@ -67,38 +111,6 @@ def row_products(rows, index, d):
 def products(rows, n, d):
     """The same of the first n rows."""
     return row_products(rows, np.arange(n), d)
-
-
-@njit(cache=True)
-def _take(rows, index):
-    return copied(rows, index)
-
-
-def copied(rows, index):
-    """The same for compiled code."""
-
-
-@overload(copied)
-def _copied(rows, index):
-    def dense(rows, index):
-        X = np.empty((index.size, rows.X.shape[1]))
-        for r in range(index.size):
-            for j in range(X.shape[1]):
-                X[r, j] = rows.X[index[r], j]
-        return Dense(X)
-
-    def csr(rows, index):
-        indptr = np.zeros(index.size + 1, rows.indptr.dtype)
-        for r in range(index.size):
-            indptr[r + 1] = indptr[r] + rows.indptr[index[r] + 1] - rows.indptr[index[r]]
-        indices, data = np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1])
-        for r in range(index.size):
-            shift = np.int64(rows.indptr[index[r]]) - np.int64(indptr[r])
-            for k in range(indptr[r], indptr[r + 1]):
-                indices[k], data[k] = rows.indices[k + shift], rows.data[k + shift]
-        return CSR(indptr, indices, data)
-
-    return dense if is_dense_type(rows) else csr
 
 
 @overload(update_gram, jit_options={"fastmath": FAST})
@@ -162,7 +174,8 @@ def add_triangle(A, B, G):
 @overload(row_products, jit_options={"fastmath": FAST})
 def _row_products(rows, index, d):
     def dense(rows, index, d):
-        Z, K = copied(rows, index).X, np.zeros((index.size, index.size))
+        Z, K = np.empty((index.size, d)), np.zeros((index.size, index.size))
+        copy_dense(rows.X, index, Z)
         add_triangle(Z, Z, K)
         return K
 
