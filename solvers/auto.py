@@ -52,9 +52,10 @@ class Auto(Solver):
 
     def warm_up(self, program: Program) -> None:
         assert isinstance(program, BoxDual)
-        first_choice(program)
         CoordinateDescent(self.seed).warm_up(program)
         NewtonAugmented(self.seed).warm_up(program)
+        first_choice(program)
+        next(self.iterates(program.head(64)))
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual)
@@ -90,10 +91,9 @@ def first_choice(program: BoxDual) -> str:
         return DEAR
     if program.equality:
         return "free bias, and a Newton system of moderate size"
-    head = program.head(200)
-    q = np.empty(head.n)
-    squared_norms(head.rows, q)
-    reach = float((np.minimum(head.upper, 1e300) * q).mean())
+    q = np.empty(min(program.n, 200))
+    squared_norms(program.rows, q)
+    reach = float((np.minimum(program.upper[: q.size], 1e300) * q).mean())
     if reach > 0.5:
         return f"u_i ||x_i||^2 = {reach:.2g} on average, and a Newton system of moderate size"
     return "ten epochs cost more than Newton" if 10.0 * epoch > cost.newton else SMALL_C

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numba import njit
 
-from harness.kernels.passes import combine, products
+from harness.kernels.passes import add_triangle, combine, products
 from harness.kernels.rows import Dense
 from harness.kernels.smoothing import Block, State, widths
 from harness.kernels.systems import factor, substitute_back
@@ -54,7 +54,7 @@ class NewtonAugmented(Solver):
     accepts = (BoxDual,)
 
     def refuses(self, program: Program) -> str | None:
-        if not isinstance(program, BoxDual):
+        if not isinstance(program, BoxDual) or not program.curvature.any():
             return None
         kappa = program.curvature * widths(program)
         if np.ptp(kappa) > 1e-12 * kappa.max(initial=0.0):
@@ -69,6 +69,7 @@ class NewtonAugmented(Solver):
         block.gap(state)
         refine(block, state, widen=1.0)
         substitute_back(factor(products(block.rows, 1, block.d) + np.eye(1)), np.ones(1))
+        add_triangle(np.ones((60, 250)), np.ones((60, 250)), np.zeros((60, 60)))  # BLAS
         for _ in zip(range(5), self.iterates(program.head(64)), strict=False):
             pass
 
