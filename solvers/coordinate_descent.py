@@ -19,14 +19,14 @@ One coordinate at a time, in runs of neighbours whose order is random and new in
   from done: b would wander, and every row with it (news20 at C = 100). rho starts small beside ||x_i||^2, or the sum
   would tie all coordinates together and slow the sweep, and doubles when the sum has not halved. Without the equality
   rho = b = 0.
-- Large C or raw counts leave K badly scaled, and sweeps slow. Where the decay of the gap promises more than 40 further
+- Large C or raw counts leave K badly scaled, and sweeps slow. Where the decay of the gap promises more than 45 further
   epochs, a check comes every 12 and tries two larger steps, and keeps what gains more. Extrapolation along the path of
   the sweeps costs next to nothing; it shortens the march of duplicate rows with opposite labels to their bound, one
   part of what makes raw counts hard (news20: 18 of the 43 rows at C = 1 are such; rescaling rows would change
   nothing, since each coordinate step is invariant to it). Conjugate gradients on the face of the free rows
-  (`faces.py`), once that is nearly at rest, replace sweeps as long as they gain more per row visited (text, news20 at
-  C = 100). Once it is at rest, what is left is a linear system, and theirs (raw counts, wide at C = 100: D is right
-  to 1e-8 when P, which depends on every margin, is not to 1e-3).
+  (`faces.py`), once that is nearly at rest, alternate with as much time of sweeps while they gain more per row visited
+  (text, news20 at C = 100). Once it is at rest, what is left is a linear system, and theirs (raw counts, wide at
+  C = 100: D is right to 1e-8 when P, which depends on every margin, is not to 1e-3).
 - w(alpha) is not the best w that alpha knows: at a large C the slacks of rows that should have none cost more than all
   else, and a w longer by as little has none (dorothea at C = 100: 12 epochs instead of 19). A check gives the best
   multiple of w, which is what the iterate after it holds.
@@ -58,10 +58,12 @@ ROUNDING = 1e-13
 """Relative gap at which nothing is left to gain."""
 SETTLED = 1e-11
 """Relative gap from which sweeps alone go on: the gain of any larger step would be lost in the rounding of D."""
-PATIENCE = 40
+PATIENCE = 45
 """Predicted epochs to a gap of 1e-6 (then of 1e-9) beyond which larger steps are tried."""
-AT_REST = 15
-"""The same where no row has become free or bound since the last iterate."""
+PATIENCE_AT_REST = 15
+"""The same on a face at rest."""
+AT_REST = 0.001
+"""Share of the free rows that may become free or bound in an epoch on a face at rest."""
 STABLE = 0.05
 """Share of the free rows that may enter or leave in an epoch for conjugate gradients to be tried against a sweep."""
 
@@ -90,7 +92,7 @@ class CoordinateDescent(Solver):
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual)
         state, checked, history = Descent(program, self.seed), 0, [np.inf]
-        slow, winning, limit = False, False, 0
+        slow, winning, limit, spent = False, False, 0, 0.0
         claim: Claim = ""
         while not claim:
             done, changes = state.sweep()
@@ -98,22 +100,23 @@ class CoordinateDescent(Solver):
             epochs, more = len(history) - 1, remaining(history, state.scale)
             wait = max(2, epochs // 5) if program.equality else max(6, epochs // 3)
             wait = 2 if winning else min(wait, 12) if slow else wait
-            due = epochs - checked >= wait and (winning or 2 * state.visited >= program.n)
+            due = epochs - checked >= wait and state.visited >= (spent if winning else program.n / 2)
             if due or state.estimate <= 0.1 * state.gap < np.inf or state.active == 0:
-                checked, state.visited = epochs, 0
-                slow = winning or (epochs > 8 and more > (PATIENCE if changes else AT_REST))
+                checked, state.visited, before, free = epochs, 0, state.products, state.free()
+                rest = changes <= AT_REST * free.size
+                slow = winning or (epochs > 8 and more > (PATIENCE_AT_REST if rest else PATIENCE))
                 if slow and state.estimate > SETTLED * state.scale:
                     # A trial should cost less than it may save.
-                    trial = min(more / 4.0, 50.0) if changes == 0 else max(min(more / 5.0, 30.0), epochs / 12.0)
+                    trial = min(more / 4.0, 50.0) if rest else max(min(more / 5.0, 30.0), epochs / 12.0)
                     limit = min(2 * limit, 400) if winning else int(trial)
-                    free = state.free()
-                    if changes == 0:
+                    if rest:
                         state.accelerate(free, limit)
-                        winning = True
+                        winning, spent = True, 0.0
                     else:
                         state.extrapolate()
-                        if changes < STABLE * len(done) * free.size:
-                            winning = state.compare(free, min(limit, 200))
+                        stable = more > PATIENCE and changes < STABLE * len(done) * free.size
+                        winning = stable and state.compare(free, min(limit, 200))
+                        spent = 0.6 * (state.products - before) * free.size  # then sweeps for as long
                 else:
                     state.remember()
                 state.check()
