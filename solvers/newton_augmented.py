@@ -91,8 +91,9 @@ class NewtonAugmented(Solver):
             gap, scale = block.gap(state)
             idle = 0 if gap < 0.5 * smallest else idle + 1
             done = gap <= ROUNDING * scale or idle >= (4 if state.h <= FINEST else 20)
+            kept = state.copy()
             if gap < smallest:
-                best, smallest = state.copy(), gap
+                best, smallest = kept, gap
             elif done:
                 state, gap = best, smallest
             claim: Claim = "" if not done else "converged" if gap <= 1e-9 * scale else "inaccurate"
@@ -102,7 +103,7 @@ class NewtonAugmented(Solver):
             if gap > 3.0 * least and gap > 1e-7 * scale and widen < 1e6:
                 state, widen = saved.copy(), 10.0 * widen  # rows left out have crossed the margin: back, with more rows
             else:
-                saved, least, widen = state.copy(), gap, max(1.0, widen / 3.0)
+                saved, least, widen = kept, gap, max(1.0, widen / 3.0)
             while not refine(block, state, widen):
                 state, widen = saved.copy(), 10.0 * widen
 

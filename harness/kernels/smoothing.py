@@ -79,7 +79,7 @@ class Block:
     @classmethod
     def of(cls, program: BoxDual) -> "Block":
         v = widths(program)
-        kappa = float((program.curvature * v).max(initial=0.0))
+        kappa = float((program.curvature * v).max(initial=0.0)) if program.curvature.any() else 0.0
         return cls(program.rows, program.y, program.upper, v, kappa, program.d, program.equality)
 
     def take(self, index: Array, factor: float | Array = 1.0) -> "Block":
