@@ -158,8 +158,8 @@ class Descent:
         entries = program.rows.data.size if isinstance(program.rows, CSR) else program.rows.X.size
         self.run = int(min(max(1000 * n // max(entries, 1), 1), RUN))
         self.bits = np.random.default_rng(seed).integers(1, 2**63, size=1, dtype=np.uint64)
-        self.last, self.products, self.epochs = (self.alpha.copy(), self.w.copy()), 0, 0
-        self.m, self.seen, self.path, self.surveyed, self.read = np.zeros(n), np.full(n, -np.inf), 0.0, self.w.copy(), n
+        self.last, self.products, self.epochs = (np.zeros(n), np.zeros(program.d)), 0, 0
+        self.m, self.seen, self.path, self.surveyed, self.read = np.zeros(n), np.full(n, -np.inf), 0.0, np.zeros(program.d), n
         self.estimate, self.gap, self.scale, self.rho = np.inf, np.inf, 1.0, 0.0
         self.unbalanced, self.visited, self.visits, self.length = np.inf, 0, 0, 1.0
         self.plain = not program.equality and not program.curvature.any() and bool(np.isfinite(program.upper).all())
@@ -202,8 +202,9 @@ class Descent:
             combine(P.rows, P.y, self.alpha, self.w)
         if P.equality:
             balance = float(self.alpha @ P.y)
-        self.path += np.inf if P.equality else float(np.linalg.norm(self.w - self.surveyed))
-        self.surveyed, read = self.w.copy(), np.empty(P.n, dtype=np.int32)
+        self.surveyed -= self.w
+        self.path += np.inf if P.equality else float(np.linalg.norm(self.surveyed))  # with a free b every row is read
+        self.surveyed[:], read = self.w, np.empty(P.n, dtype=np.int32)
         self.active, self.gap, self.read, shortest, longest = survey(
             P.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.path, self.seen, self.m,
             self.high, self.low, self.at_work, read
@@ -271,7 +272,7 @@ class Descent:
         self.alpha[:], self.w[:], self.b = alpha, w, b
 
     def remember(self) -> None:
-        self.last = self.alpha.copy(), self.w.copy()
+        self.last[0][:], self.last[1][:] = self.alpha, self.w
 
     def compare(self, free: Array, limit: int) -> bool:
         """One sweep, then conjugate gradients on the free face: did these gain more per row visited?"""
