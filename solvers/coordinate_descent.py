@@ -159,7 +159,13 @@ class Descent:
         self.run = int(min(max(1000 * n // max(entries, 1), 1), RUN))
         self.bits = np.random.default_rng(seed).integers(1, 2**63, size=1, dtype=np.uint64)
         self.last, self.products, self.epochs = (np.zeros(n), np.zeros(program.d)), 0, 0
-        self.m, self.seen, self.path, self.surveyed, self.read = np.zeros(n), np.full(n, -np.inf), 0.0, np.zeros(program.d), n
+        self.m, self.seen, self.path, self.surveyed, self.read = (
+            np.zeros(n),
+            np.full(n, -np.inf),
+            0.0,
+            np.zeros(program.d),
+            n,
+        )
         self.estimate, self.gap, self.scale, self.rho = np.inf, np.inf, 1.0, 0.0
         self.unbalanced, self.visited, self.visits, self.length = np.inf, 0, 0, 1.0
         self.plain = not program.equality and not program.curvature.any() and bool(np.isfinite(program.upper).all())
