@@ -148,6 +148,23 @@ def test_repeats_give_medians_intervals_and_the_noise_floor():
     assert not np.isfinite(the_frontier(one_of_five).seconds[2, :, 0]).any()
 
 
+def test_a_cell_without_repeats_has_the_noise_of_those_with_them():
+    rng = np.random.default_rng(1)
+    cheap = [
+        run(m, [(base * math.exp(rng.normal(0.0, 0.1)), 1e-12)], f"p{p}", repeat=k, hash=f"{m}{p}{k}")
+        for m, base in (("auto", 1.0), ("slow", 3.0))
+        for p in range(4)
+        for k in range(20)
+    ]
+    dear = [run(m, [(base, 1e-12)], "dear") for m, base in (("auto", 10.0), ("slow", 30.0))]
+    one = pair(the_frontier(cheap + dear), 1e-6, "slow", "auto").ratio
+    assert one.low < 3.0 < one.high
+    # Medians of 20 runs are good to 0.03, the two of one run to 0.1 each, and the mean is over five problems.
+    assert 0.5 < math.log(one.high / one.low) / (2 * 1.96 * math.sqrt(2) * math.hypot(0.1, 2 * 0.03) / 5) < 2.0
+    alone = pair(the_frontier(dear), 1e-6, "slow", "auto").ratio
+    assert (alone.ratio, alone.low, alone.high) == (pytest.approx(3.0), None, None)
+
+
 def test_without_auto_the_base_is_the_own_method_that_arrives_most_often():
     records = [run(m, [(t, gap)]) for m, t, gap in (("fast", 0.1, 1e-4), ("sure", 0.5, 1e-9), ("late", 0.6, 1e-9))]
     records.append(run("lib", [(0.01, 1e-12)], peer=True))

@@ -21,7 +21,7 @@ import pandas as pd
 
 from harness.record import Record
 from harness.reporting.comparison import ROUNDING, Bounds, Comparison, Family, Task, number
-from harness.reporting.statistics import Draws, Ratio, compared, log_ratio, median, resampled
+from harness.reporting.statistics import Draws, Ratio, compared, log_ratio, median, resampled, spread_of
 from harness.reporting.tables import PROBLEM, markdown_line, short
 
 ACCURACIES = (1e-2, 1e-3, 1e-6, 1e-9)
@@ -134,10 +134,14 @@ def _with_best(t: np.ndarray, methods: Sequence[str], peers: set[str]) -> np.nda
 
 
 def _draws(family: Family, costs: list[list[list[float]]], peers: set[str]) -> Draws:
-    """Of each method; of the best peer the smallest draw, where every peer that arrived has draws."""
+    """Of each method; of the best peer the smallest draw, where every peer that arrived has draws.
+
+    Dear cells are not repeated (`repeat_below`): theirs are drawn from the noise of those that are.
+    """
     draws: Draws = []
+    spread = spread_of([c for row in costs for c in row])
     for task, row in zip(family.tasks, costs, strict=True):
-        found = [resampled(c, f"{task.key}|{m}") for m, c in zip(family.methods, row, strict=True)]
+        found = [resampled(c, f"{task.key}|{m}", spread) for m, c in zip(family.methods, row, strict=True)]
         if peers:
             named = zip(family.methods, row, found, strict=True)
             arrived = [draw for m, c, draw in named if m in peers and math.isfinite(median(c))]

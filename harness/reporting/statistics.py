@@ -152,16 +152,26 @@ def log_ratio(a: float, b: float) -> float:
     return math.log(max(a, 1e-9) / max(b, 1e-9))
 
 
-def resampled(costs: Sequence[float], stream: str) -> np.ndarray | None:
-    """ln of the median in bootstrap samples of the finite costs; None with fewer than three of them.
+def resampled(costs: Sequence[float], stream: str, spread: np.ndarray | None = None) -> np.ndarray | None:
+    """ln of the median in bootstrap samples of the finite costs. Fewer than three of them tell too little of their own
+    noise: `spread`, that of other cells, takes its place; None without it.
 
     `stream` names the random numbers: its own for each method and problem, so that no other method changes them.
     """
     finite = np.array([max(cost, 1e-9) for cost in costs if math.isfinite(cost)])
-    if finite.size < 3:
-        return None
     rng = np.random.default_rng(list(stream.encode()))
-    return np.log(np.median(rng.choice(finite, size=(RESAMPLES, finite.size)), axis=1))
+    if finite.size >= 3:
+        return np.log(np.median(rng.choice(finite, size=(RESAMPLES, finite.size)), axis=1))
+    if finite.size == 0 or spread is None:
+        return None
+    return math.log(np.median(finite)) + np.median(rng.choice(spread, size=(RESAMPLES, finite.size)), axis=1)
+
+
+def spread_of(cells: Sequence[Sequence[float]]) -> np.ndarray | None:
+    """ln of each cost over the median of its cell, in all cells with three or more, widened by what the median took."""
+    logs = [np.log(np.maximum(c, 1e-9)) for c in cells if len(c) >= 3 and all(map(math.isfinite, c))]
+    around = [(x - np.median(x)) * math.sqrt(x.size / (x.size - 1)) for x in logs]
+    return np.concatenate(around) if around else None
 
 
 def noise_floor(tasks: Sequence[Task]) -> float | None:
