@@ -187,6 +187,19 @@ def test_conjugate_gradients_go_on_while_they_stay_in_the_box():
     assert left[1e-6] > 0.05
 
 
+def test_a_face_with_more_rows_than_columns_is_left_where_it_meets_the_box():
+    """K is singular there, and the quadratic falls without end along its kernel."""
+    rng = np.random.default_rng(20)
+    X, y, g = rng.normal(size=(12, 9)), np.where(np.arange(12) % 2, 1.0, -1.0), rng.normal(size=12)
+    K = (X @ X.T) * np.outer(y, y)
+    face = Face(rows_of(X), y, np.full(12, 2e3), np.zeros(12), np.diag(K).copy(), 0.0)
+    step, products = minimise_on_face(face, np.full(12, 1e3), g, 9, limit=400)
+    assert products < 20
+    moved = 1e3 + step
+    assert min(moved.min(), (2e3 - moved).min()) == pytest.approx(0.0, abs=1e-8)
+    assert g @ step + 0.5 * step @ K @ step < -100.0
+
+
 def test_the_best_multiple_of_w():
     rng = np.random.default_rng(19)
     m, upper, norm2 = rng.normal(1.0, 0.5, 300), rng.uniform(0.1, 2.0, 300), 30.0
