@@ -65,7 +65,8 @@ PATIENCE_AT_REST = 15
 AT_REST = 0.001
 """Share of the free rows that may become free or bound in an epoch on a face at rest."""
 STABLE = 0.05
-"""Share of the free rows that may enter or leave in an epoch for conjugate gradients to be tried against a sweep."""
+"""Share of the free rows that may enter or leave in the last epoch, for each epoch of the iterate, for conjugate gradients
+to be tried against a sweep."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class CoordinateDescent(Solver):
             wait = 2 if winning else min(wait, 12) if slow else wait
             due = epochs - checked >= wait and state.visited >= (spent if winning else program.n / 2)
             if due or state.estimate <= 0.1 * state.gap < np.inf or state.active == 0:
-                checked, state.visited, before, free = epochs, 0, state.products, state.free()
+                checked, state.visited, products, free = epochs, 0, state.products, state.free()
                 rest = changes <= AT_REST * free.size
                 slow = winning or (epochs > 8 and more > (PATIENCE_AT_REST if rest else PATIENCE))
                 if slow and state.estimate > SETTLED * state.scale:
@@ -116,7 +117,7 @@ class CoordinateDescent(Solver):
                         state.extrapolate()
                         stable = more > PATIENCE and changes < STABLE * len(done) * free.size
                         winning = stable and state.compare(free, min(limit, 200))
-                        spent = 0.6 * (state.products - before) * free.size  # then sweeps for as long
+                        spent = 0.6 * (state.products - products) * free.size  # then sweeps for as long
                 else:
                     state.remember()
                 state.check()
@@ -146,6 +147,7 @@ class Descent:
 
     estimate: the gap of the rows at work with the margins met on the way, so of many slightly different w.
     gap: the gap of all rows at the last check. visited: rows swept since.
+    path: how far w has come from check to check; m_i, seen_i: the margin of row i and the path when it was last read.
     """
 
     def __init__(self, program: BoxDual, seed: int) -> None:
@@ -159,13 +161,8 @@ class Descent:
         self.run = int(min(max(1000 * n // max(entries, 1), 1), RUN))
         self.bits = np.random.default_rng(seed).integers(1, 2**63, size=1, dtype=np.uint64)
         self.last, self.products, self.epochs = (np.zeros(n), np.zeros(program.d)), 0, 0
-        self.m, self.seen, self.path, self.surveyed, self.read = (
-            np.zeros(n),
-            np.full(n, -np.inf),
-            0.0,
-            np.zeros(program.d),
-            n,
-        )
+        self.m, self.seen, self.read = np.zeros(n), np.full(n, -np.inf), n
+        self.path, self.surveyed = 0.0, np.zeros(program.d)
         self.estimate, self.gap, self.scale, self.rho = np.inf, np.inf, 1.0, 0.0
         self.unbalanced, self.visited, self.visits, self.length = np.inf, 0, 0, 1.0
         self.plain = not program.equality and not program.curvature.any() and bool(np.isfinite(program.upper).all())
