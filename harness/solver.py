@@ -75,6 +75,8 @@ class Solver(ABC):
 
 def ladder(rungs: Iterable[float], solve: Callable[[float], Iterate]) -> Iterator[Iterate]:
     """One cold solve per rung, for a black box; no tighter rung after one that did not converge."""
+    if not (rungs := list(rungs)):
+        raise ValueError("tolerances=[]: a ladder needs at least one rung")
     for rung in rungs:
         iterate = solve(rung)
         yield iterate

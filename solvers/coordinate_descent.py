@@ -65,8 +65,8 @@ PATIENCE_AT_REST = 15
 AT_REST = 0.001
 """Share of the free rows that may become free or bound in an epoch on a face at rest."""
 STABLE = 0.05
-"""Share of the free rows that may enter or leave in the last epoch, for each epoch of the iterate, for conjugate gradients
-to be tried against a sweep."""
+"""Share of the free rows that may enter or leave in the last epoch, for each epoch since the last iterate, for
+conjugate gradients to be tried against a sweep."""
 
 
 @dataclass(frozen=True)

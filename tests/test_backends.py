@@ -361,6 +361,8 @@ def test_no_rung_follows_one_that_did_not_converge():
         "converged",
         "inaccurate",
     ]
+    with pytest.raises(ValueError, match="at least one rung"):
+        next(ladder((), lambda _: Iterate(None)))
 
 
 @pytest.mark.parametrize("name", BACKENDS)
