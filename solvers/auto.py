@@ -13,6 +13,8 @@ is the same in every run:
 where an entry of a dense matrix costs a third of a non-zero of an epoch, and half of one of Newton. Where Newton costs
 as much as 300 epochs (n < d, sparse rows), coordinate descent goes first whatever C. With a free bias it needs
 multiplier steps on top, and Newton goes first otherwise. So it does where it costs no more than ten epochs.
+Beyond 3000, Newton has conjugate gradients for its systems: coordinate descent goes first, and gives way when it has
+visited so many rows that it is plainly stuck (`ENOUGH`).
 Each iterate says which solver made it and why (`picked`, `why`).
 """
 
@@ -34,6 +36,11 @@ PATIENCE = 0.25
 epochs predict nothing (text, wide at C = 100: done in 40 and 75 epochs, where 13 of them foretold a million)."""
 DEAR = "a Newton solve costs as much as 300 epochs"
 SMALL_C = "u_i ||x_i||^2 <= 1/2 on average: most multipliers end at their bound"
+ENOUGH = 0.15
+"""Rows that coordinate descent may visit where Newton needs conjugate gradients, in units of d min(n, d): on text of
+5000 to 20000 columns at C = 1e4 Newton visits 3. News20 at C = 1e4 is done with 0.04, text_large at C = 100 and a free
+bias with 0.1; what needs more is not done with much more (text_large at C = 1000: a gap of 1 % with 1.1)."""
+GIVES_WAY = f"coordinate descent has visited {ENOUGH} d min(n, d) rows"
 SLOWER = 2.0
 """Epochs that coordinate descent needs, beside those that its decay so far predicts: it slows down (mushrooms)."""
 FINISH = 0.4
@@ -54,16 +61,15 @@ class Auto(Solver):
         assert isinstance(program, BoxDual)
         CoordinateDescent(self.seed).warm_up(program)
         NewtonAugmented(self.seed).warm_up(program)
-        first_choice(program)
+        first_choice(program, Watch(program))
         next(self.iterates(program.head(64)))
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual)
         newton, start = NewtonAugmented(self.seed), None
-        against = newton.refuses(program) or beyond(program)
-        why = against or first_choice(program)
-        if against or why in (SMALL_C, DEAR):
-            watch = Watch(program)
+        against, watch = newton.refuses(program), Watch(program)
+        why = against or first_choice(program, watch)
+        if against or watch.large or why in (SMALL_C, DEAR):
             for iterate in CoordinateDescent(self.seed).iterates(program):
                 yield labelled(iterate, "coordinate_descent", why)
                 verdict = "" if against else watch.slow(iterate)
@@ -78,14 +84,10 @@ class Auto(Solver):
             yield replace(labelled(iterate, "newton_augmented", why), look=True)
 
 
-def beyond(program: BoxDual) -> str:
-    size = min(program.n, program.d)
-    return f"min(n, d) = {size} is beyond a dense Newton system ({DIRECT})" if size > DIRECT else ""
-
-
-def first_choice(program: BoxDual) -> str:
-    """SMALL_C or DEAR, for which coordinate descent goes first, or why Newton does."""
-    cost = Watch(program)
+def first_choice(program: BoxDual, cost: "Watch") -> str:
+    """SMALL_C or DEAR or too large a system, for which coordinate descent goes first, or why Newton does."""
+    if cost.large:
+        return f"min(n, d) = {min(program.n, program.d)} is beyond a dense Newton system ({DIRECT})"
     epoch = cost.row * program.n + 40e3
     if cost.newton > 300.0 * epoch and min(program.n, program.d) > 200:  # below that, both take a moment
         return DEAR
@@ -104,6 +106,7 @@ class Watch:
 
     def __init__(self, program: BoxDual) -> None:
         size = min(program.n, program.d)
+        self.large, self.enough = size > DIRECT, ENOUGH * program.d * size
         if isinstance(program.rows, CSR):
             nnz, entry, passes = program.rows.data.size, 3.0, 35.0
         else:
@@ -114,6 +117,8 @@ class Watch:
 
     def slow(self, iterate: Iterate) -> str:
         """Why coordinate descent should give way, or nothing."""
+        if self.large:
+            return GIVES_WAY if iterate.info["visits"] > self.enough else ""
         spent = self.row * iterate.info["visits"]
         more = 0.0 if self.multipliers else SLOWER * iterate.info["remaining"]  # with these the gap is not monotone
         if more * self.row * iterate.info["active"] > FINISH * self.newton and spent > PATIENCE * self.newton:

@@ -10,6 +10,8 @@ handful of steps finds the active set, and then one lands on the solution to rou
 - Rows far from the margin (|1 - m_i| > 4 h) sit at 0 or u_i: they stay out, and only their sum takes part. One pass
   over all rows after each round gives every margin and the gap. If that grew, rows had crossed the margin: back, and
   widen.
+- Systems beyond `direct` rows and columns are solved by conjugate gradients, and the proximal steps are made to suit
+  these (`patient_rounds`): all rows, h from where the first system is well conditioned, and slowly down.
 - Samples of the rows, the first with 10 d of each class, with u scaled up, give a first w for a fraction of a pass.
 - upper = inf without curvature (hard margin) is the same method with v_i a constant: alpha is then never capped.
   If the data are not separable, alpha grows without bound along mu with sum_i mu_i y_i (x_i, 1) = 0.
@@ -23,10 +25,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numba import njit
 
-from harness.kernels.passes import add_triangle, combine, products
+from harness.kernels.passes import add_triangle, combine, products, squared_norms
 from harness.kernels.rows import Dense
 from harness.kernels.smoothing import Block, State, widths
-from harness.kernels.systems import factor, substitute_back
+from harness.kernels.systems import DIRECT, check_direct, factor, substitute_back
 from harness.problem import Array
 from harness.programs import BoxDual, Program
 from harness.solver import Claim, Iterate, Solver
@@ -39,6 +41,12 @@ SHRINK = 0.35
 """h <- SHRINK h after each proximal step."""
 WIDTH = 4.0
 """Rows with |1 - m_i| <= WIDTH h take part."""
+EASY, LONG = 5, 20
+"""Newton steps of a patient round: with fewer than EASY of them h shrinks, and after LONG it doubles."""
+PATIENT = 0.6
+"""h <- PATIENT h after an easy round."""
+ACCURATE = 0.01
+"""Share of the gap before a patient round that ||g||^2 / 2 may be after it."""
 FINEST = 1e-9
 """The smallest h: below it, v_i / h times the rounding of a margin would be felt in alpha."""
 ROUNDING = 1e-14
@@ -47,11 +55,15 @@ ROUNDING = 1e-14
 
 @dataclass(frozen=True)
 class NewtonAugmented(Solver):
-    """seed: of the samples that the method starts on."""
+    """seed: of the samples that the method starts on. direct: the largest dense system."""
 
     seed: int = 0
+    direct: int = DIRECT
 
     accepts = (BoxDual,)
+
+    def __post_init__(self) -> None:
+        check_direct(self.direct)
 
     def refuses(self, program: Program) -> str | None:
         if not isinstance(program, BoxDual) or not program.curvature.any():
@@ -79,33 +91,27 @@ class NewtonAugmented(Solver):
         if isinstance(program.rows, Dense) and 2 * program.n <= program.d:
             yield from self._few_rows(program)
             return
-        block = Block.of(program)
-        if start is None:
-            state = self._start(block)
+        block = Block.of(program, self.direct)
+        large = min(program.n, program.d) > self.direct
+        if start is not None:
+            first = block.state(*start, h=0.3)
+            gap, scale = block.gap(first)
+            first.h = min(0.3, (gap / scale) ** 0.5)  # the gap that a proximal step of width h leaves is near h^2
+        elif large:
+            first = block.state(np.zeros(block.size), np.zeros(block.n), h=widest(block))
         else:
-            state = block.state(*start, h=0.3)
-            gap, scale = block.gap(state)
-            state.h = min(0.3, (gap / scale) ** 0.5)  # the gap that a proximal step of width h leaves is near h^2
-        saved, least, best, smallest, idle, widen = state, np.inf, state, np.inf, 0, 1.0
-        while True:
-            gap, scale = block.gap(state)
+            first = self._start(block)
+        best, smallest, idle = first, np.inf, 0
+        for state, gap, scale in patient_rounds(block, first) if large else rounds(block, first):
             idle = 0 if gap < 0.5 * smallest else idle + 1
-            done = gap <= ROUNDING * scale or idle >= (4 if state.h <= FINEST else 20)
-            kept = state.copy()
+            done = gap <= ROUNDING * scale or idle >= (4 if state.h <= FINEST else 100 if large else 20)
             if gap < smallest:
-                best, smallest = kept, gap
-            elif done:
-                state, gap = best, smallest
+                best, smallest = state, gap
+            at, gap = (best, smallest) if done else (state, gap)
             claim: Claim = "" if not done else "converged" if gap <= 1e-9 * scale else "inaccurate"
-            yield Iterate(state.alpha, state.theta, claim=claim, info={"h": state.h, "gap": gap / scale})
+            yield Iterate(at.alpha, at.theta, claim=claim, info={"h": at.h, "gap": gap / scale})
             if done:
                 return
-            if gap > 3.0 * least and gap > 1e-7 * scale and widen < 1e6:
-                state, widen = saved.copy(), 10.0 * widen  # rows left out have crossed the margin: back, with more rows
-            else:
-                saved, least, widen = kept, gap, max(1.0, widen / 3.0)
-            while not refine(block, state, widen):
-                state, widen = saved.copy(), 10.0 * widen
 
     def _few_rows(self, program: BoxDual) -> Iterator[Iterate]:
         """The same program on n columns instead of d (leukemia: 38 instead of 7129): x_i <- l_i with L L' = X X'.
@@ -141,6 +147,49 @@ class NewtonAugmented(Solver):
             hs = [0.3]
         state.h *= SHRINK
         return state
+
+
+Rounds = Iterator[tuple[State, float, float]]
+"""A copy of the state after each round, its gap and the scale of that."""
+
+
+def rounds(block: Block, state: State) -> Rounds:
+    """Proximal steps on working sets: Newton's systems are cheap, so each round makes h much smaller."""
+    saved, least, widen = state, np.inf, 1.0
+    while True:
+        gap, scale = block.gap(state)
+        kept = state.copy()
+        yield kept, gap, scale
+        if gap > 3.0 * least and gap > 1e-7 * scale and widen < 1e6:
+            state, widen = saved.copy(), 10.0 * widen  # rows left out have crossed the margin: back, with more rows
+        else:
+            saved, least, widen = kept, gap, max(1.0, widen / 3.0)
+        while not refine(block, state, widen):
+            state, widen = saved.copy(), 10.0 * widen
+
+
+def patient_rounds(block: Block, state: State) -> Rounds:
+    """Proximal steps on all rows, for systems too large to factorise.
+
+    Their condition number grows like 1 / h, and so do the rows that change sides on the way to g = 0, so h is as large
+    as a few Newton steps a round allow: alpha comes closer at any h (text of 25000 x 10000 at C = 1e4, h from 1e4 to
+    0.01: 54 rounds, when the rounds for small systems make steps of a thousandth and never end).
+    """
+    while True:
+        gap, scale = block.gap(state)
+        yield state.copy(), gap, scale
+        norm, small = float(np.linalg.norm(state.theta[: block.d])), (2.0 * ACCURATE * gap) ** 0.5
+        if block.bias and state.theta[-1] != 0.0:
+            small = min(small, ACCURATE * gap / abs(float(state.theta[-1])))  # what is unbalanced costs b of the gap
+        solved = block.minimise(state, small / norm if norm > 0.0 and gap < np.inf else 0.1, limit=LONG)
+        state.h = max(state.h * (PATIENT if block.steps < EASY else 1.0 if solved else 2.0), FINEST)
+
+
+def widest(block: Block) -> float:
+    """h with v_i ||x_i||^2 = h for the average row, so that the first system is well conditioned."""
+    q = np.empty(block.n)
+    squared_norms(block.rows, q)
+    return max(2.0, float((block.v * q).mean()))
 
 
 def refine(block: Block, state: State, widen: float) -> bool:

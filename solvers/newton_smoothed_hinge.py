@@ -26,8 +26,7 @@ from itertools import islice
 import numpy as np
 
 from harness.kernels.smoothing import Block, State
-from harness.kernels.systems import DIRECT
-from harness.problem import InputError
+from harness.kernels.systems import DIRECT, check_direct
 from harness.programs import Program, RegularisedRisk, SmoothedHinge, SquaredHinge
 from harness.solver import Claim, Iterate, Solver
 
@@ -50,8 +49,7 @@ class NewtonSmoothedHinge(Solver):
     direct: int = DIRECT
 
     def __post_init__(self) -> None:
-        if self.direct < 0:
-            raise InputError(f"solver.direct={self.direct}: needs the size of the largest dense system, at least 0")
+        check_direct(self.direct)
 
     def refuses(self, program: Program) -> str | None:
         assert isinstance(program, RegularisedRisk)

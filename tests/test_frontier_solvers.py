@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from conftest import random_problem
 
+from datasets.generators import text
 from harness.certificate import certify
 from harness.kernels.smoothing import Block
 from harness.problem import Point, Problem
@@ -19,7 +20,9 @@ BIASES = ("none", "free", "augmented")
 ALL = pytest.mark.parametrize(
     "solver", [CoordinateDescent(), NewtonAugmented(), Auto()], ids=lambda s: type(s).__name__
 )
-NEWTON = pytest.mark.parametrize("solver", [NewtonAugmented(), Auto()], ids=lambda s: type(s).__name__)
+NEWTON = pytest.mark.parametrize(
+    "solver", [NewtonAugmented(), NewtonAugmented(direct=0), Auto()], ids=["Newton", "Newton by products", "Auto"]
+)
 
 
 def program_of(problem: Problem) -> BoxDual:
@@ -330,10 +333,37 @@ def test_newton_ends_with_its_best_point(monkeypatch):
     assert (last.claim, last.info["gap"]) == ("converged", 1e-11)
 
 
-@pytest.mark.parametrize("bias", BIASES)
-def test_conjugate_gradients_serve_the_augmented_lagrangian_too(bias, monkeypatch):
-    monkeypatch.setattr(Block.__init__, "__defaults__", (0, 1000))
-    assert all(reached(awkward(seed).with_(bias=bias, C=1.0), NewtonAugmented()) for seed in (0, 2, 3, 5))
+def test_patience_with_h_saves_newton_steps_where_systems_are_dear(monkeypatch):
+    """Text at C = 1e4, about as many free rows as columns: with an h that falls fast few rows change sides a step."""
+    problem, minimise = Problem(*text(n=2500, d=1000, length=50, topic=0.2, seed=0), 1e4, "none"), Block.minimise
+
+    def steps() -> int:
+        taken = []
+
+        def counted(block, *args, **more):
+            solved = minimise(block, *args, **more)
+            taken.append(block.steps)
+            return solved
+
+        monkeypatch.setattr(Block, "minimise", counted)
+        assert reached(problem, NewtonAugmented(direct=0))
+        return sum(taken)
+
+    patient = steps()
+    monkeypatch.setattr("solvers.newton_augmented.PATIENT", 0.05)
+    assert steps() > 1.25 * patient
+
+
+@pytest.mark.parametrize("bias", ["none", "free"])
+def test_auto_hands_over_where_coordinate_descent_is_stuck_and_systems_are_large(bias, monkeypatch):
+    monkeypatch.setattr("solvers.auto.DIRECT", 100)
+    problem = Problem(*text(n=500, d=200, length=50, topic=0.2, seed=0), 1e4, bias)
+    seen = [(i.info["picked"], gap(problem, i)) for i in Auto().iterates(program_of(problem))]
+    first = [g for picked, g in seen if picked == "coordinate_descent"]
+    assert seen[0][0] == "coordinate_descent"
+    assert min(first) > 0.1  # after 30 epochs and more of each row
+    assert seen[-1][0] == "newton_augmented"
+    assert min(g for _, g in seen) <= 1e-9
 
 
 @pytest.mark.parametrize("bias", ["none", "free"])

@@ -18,6 +18,7 @@ from harness.kernels import passes, smoothing, systems
 from harness.problem import InputError, as_matrix
 from harness.programs import BoxDual, Hinge, PerceptronLoss, RegularisedRisk, SmoothedHinge, SquaredHinge
 from solvers import newton_smoothed_hinge, pegasos, perceptron, projected_gradient, sdca, smo
+from solvers.newton_augmented import NewtonAugmented
 from solvers.newton_smoothed_hinge import NewtonSmoothedHinge, block_of
 from solvers.pegasos import Pegasos
 from solvers.perceptron import Perceptron
@@ -216,6 +217,7 @@ def test_what_cannot_be_solved_is_refused_in_words():
         (Pegasos, {"batch": 0}, "batch=0"),
         (Pegasos, {"average": "tail"}, "average=tail.*none, uniform, linear"),
         (NewtonSmoothedHinge, {"direct": -1}, "direct=-1"),
+        (NewtonAugmented, {"direct": -1}, "direct=-1"),
         (SMO, {"tolerance": 0.0}, "tolerance=0"),
         (SMO, {"cache_mb": -1.0}, "cache_mb=-1"),
     ],

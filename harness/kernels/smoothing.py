@@ -74,13 +74,13 @@ class Block:
         self.upper, self.v = read_only(upper), read_only(v)
         self.n, self.size = y.size, d + bias
         self.top = kappa if upper.max(initial=0.0) < np.inf else np.inf  # at 1 - m_i > top, l_i has slope u_i
-        self.system = new_system(self.n, self.size, direct, products)
+        self.system, self.steps = new_system(self.n, self.size, direct, products), 0
 
     @classmethod
-    def of(cls, program: BoxDual) -> "Block":
+    def of(cls, program: BoxDual, direct: int = DIRECT) -> "Block":
         v = widths(program)
         kappa = float((program.curvature * v).max(initial=0.0)) if program.curvature.any() else 0.0
-        return cls(program.rows, program.y, program.upper, v, kappa, program.d, program.equality)
+        return cls(program.rows, program.y, program.upper, v, kappa, program.d, program.equality, direct)
 
     def take(self, index: Array, factor: float | Array = 1.0) -> "Block":
         rows, upper, v = take(self.rows, index), factor * self.upper[index], factor * self.v[index]
@@ -132,7 +132,7 @@ class Block:
         p = state.alpha.copy()
         loss = (state.alpha, self.upper, self.v, state.h, self.kappa)
         at = (state.theta, state.m, p, state.pull)
-        solved = newton(self.rows, self.y, self.bias, loss, self.system, at, tolerance, limit)
+        solved, self.steps = newton(self.rows, self.y, self.bias, loss, self.system, at, tolerance, limit)
         state.alpha = p
         return solved
 
@@ -143,14 +143,17 @@ class Block:
 
 @njit(cache=True, fastmath=FAST)
 def newton(rows, y, bias, loss, system, at, tolerance, limit):
-    """Semismooth Newton on g = 0 from (theta, m, p, pull) = `at`, in place; did ||g|| fall to tolerance ||w||?"""
+    """Semismooth Newton on g = 0 from (theta, m, p, pull) = `at`, in place.
+
+    Did ||g|| fall to tolerance ||w||, and in how many steps?
+    """
     alpha, upper, v, h, kappa = loss
     theta, m, p, pull = at
     if m.size == 0 and bias:
-        return False  # nothing here binds b
+        return False, 0  # nothing here binds b
     d, dm, g = theta.size - bias, np.empty(m.size), np.empty(theta.size)
     length, slope, rebuilt, size = 0.0, -np.inf, False, np.inf
-    for step_count in range(limit + 1):
+    for steps in range(limit + 1):
         changed = respond(rows, y, m, alpha, upper, v, h, kappa, p, system.F, pull, bias)
         before, size, norm = size, 0.0, 0.0
         for j in range(g.size):
@@ -165,23 +168,23 @@ def newton(rows, y, bias, loss, system, at, tolerance, limit):
                 solved = distrust(system, d) or solved
             # All rows alike and b free: w = 0, beside which no gradient is small.
             solved = solved or -slope <= ROUNDING * (norm**2 + abs(weighted(p, m)))
-        if solved or step_count == limit:
-            return solved
+        if solved or steps == limit:
+            return solved, steps
         # Conjugate gradients need not solve better than F is known; the root makes the end faster than linear.
-        accuracy, slope = min(0.1, (size / norm) ** 0.5) if norm > 0.0 else 0.1, 0.0
+        accuracy, slope = min(0.03, (size / norm) ** 0.5) if norm > 0.0 else 0.1, 0.0
         step = solve(rows, v, bias, system, g, h + kappa, accuracy)
         for j in range(step.size):
             step[j] = -step[j]
             slope += g[j] * step[j]
         length = advance(rows, y, theta, m, alpha, upper, v, h, kappa, p, slope, step, dm, bias)
         if np.isinf(length):
-            return False  # unbounded in b: the rows of one class are all held elsewhere
+            return False, steps  # unbounded in b: the rows of one class are all held elsewhere
         if length == 0.0 and rebuilt:
-            return True  # as near as rounding allows
+            return True, steps  # as near as rounding allows
         rebuilt = length == 0.0
         if rebuilt:
             renew(system)  # no descent: once more, by a new system
-    return False
+    return False, limit
 
 
 @njit(cache=True, fastmath=FAST)

@@ -16,11 +16,11 @@ from numba import njit
 
 from harness.kernels.passes import row_products, update_gram
 from harness.kernels.rows import FAST, add, add_squares, dot
-from harness.problem import Array
+from harness.problem import Array, InputError
 
 DIRECT = 3000
 """The largest dense system."""
-PRODUCTS = 1000
+PRODUCTS = 2000
 """Products with H after which conjugate gradients give what they have: a direction of descent all the same."""
 MOST, SWAP, BY_ROWS, CUT = range(4)
 
@@ -38,6 +38,11 @@ class System(NamedTuple):
     memory: Array
     direct: int
     products: int
+
+
+def check_direct(direct: int) -> None:
+    if direct < 0:
+        raise InputError(f"solver.direct={direct}: needs the size of the largest dense system, at least 0")
 
 
 def new_system(n: int, size: int, direct: int = DIRECT, products: int = PRODUCTS) -> System:
