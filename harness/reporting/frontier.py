@@ -8,6 +8,9 @@ error is the smaller of certified gap and suboptimality against the best lower b
     t[a, p, s]   median over repeats; infinity: never reached in the time given; NaN: never ran on p (a misfit, a
                  missing library), so that p says nothing about s
 
+A method that was given more time on some problems in another run (`marginbench report RUN LONGER`) is judged there by
+that run alone.
+
 Runs that failed, crashed or were wrong reach nothing, whatever their curve says.
 """
 
@@ -123,7 +126,16 @@ def _frontier(family: Family) -> Frontier | None:
 
 
 def _ran(runs: Sequence[Record]) -> list[Record]:
-    return [r for r in runs if r.status not in NEVER_RAN]
+    """Those that ran; of runs with different limits on time the most generous, since the others say less."""
+    ran = [r for r in runs if r.status not in NEVER_RAN]
+    most = max(map(_given, ran), default=())
+    return [r for r in ran if _given(r) == most]
+
+
+def _given(r: Record) -> tuple[float, ...]:
+    """The seconds of its budget and its limits; infinite where there is none."""
+    asked = (number((r.cell.get(part) or {}).get("seconds")) for part in ("budget", "limits"))
+    return tuple(math.inf if value is None else value for value in asked)
 
 
 def _with_best(t: np.ndarray, methods: Sequence[str], peers: set[str]) -> np.ndarray:
