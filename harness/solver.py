@@ -15,11 +15,11 @@ benchmark and works in a notebook: `next(itertools.islice(Halving().iterates(pro
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from harness.problem import Array
+from harness.problem import Array, InputError
 from harness.programs import Program
 
 Claim = Literal["", "converged", "inaccurate", "infeasible", "unbounded", "limit", "failed"]
@@ -73,12 +73,30 @@ class Solver(ABC):
         """Yield after each step, epoch or rung; return when it believes it is done."""
 
 
-def ladder(rungs: Iterable[float], solve: Callable[[float], Iterate]) -> Iterator[Iterate]:
-    """One cold solve per rung, for a black box; no tighter rung after one that did not converge."""
-    if not (rungs := list(rungs)):
-        raise ValueError("tolerances=[]: a ladder needs at least one rung")
-    for rung in rungs:
-        iterate = solve(rung)
-        yield iterate
-        if iterate.claim != "converged":
-            return
+class Ladder(Solver):
+    """A black box that takes a tolerance: one cold solve per rung, and no tighter one after one that did not converge.
+
+    tolerances: a field of every ladder.
+    """
+
+    tolerances: Sequence[float]
+    restarts = True
+
+    def __post_init__(self) -> None:
+        numbers = all(isinstance(t, int | float) and t > 0.0 for t in self.tolerances)
+        if not numbers or not self.rungs():
+            raise InputError(f"solver.tolerances={list(self.tolerances)}: needs numbers above 0, at least one")
+
+    def rungs(self) -> Sequence[float]:
+        return self.tolerances
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        for rung in self.rungs():
+            iterate = self.solve(program, rung)
+            yield iterate
+            if iterate.claim != "converged":
+                return
+
+    @abstractmethod
+    def solve(self, program: Program, tolerance: float) -> Iterate:
+        """The iterate at which the black box stops, and its claim."""

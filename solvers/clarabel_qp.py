@@ -5,7 +5,7 @@
 A ladder: one cold solve per tolerance, which is used for feasibility and for both gaps.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from harness.programs import ConeProgram, Program, QuadraticProgram, smallest_qp
-from harness.solver import Claim, Iterate, Solver, ladder
+from harness.solver import Claim, Iterate, Ladder
 
 CLAIMS: dict[str, Claim] = {
     "Solved": "converged",
@@ -28,44 +28,39 @@ CLAIMS: dict[str, Claim] = {
 
 
 @dataclass(frozen=True)
-class ClarabelQp(Solver):
+class ClarabelQp(Ladder):
     """tolerances: the rungs; 1e-8 is the library's own default."""
 
     tolerances: Sequence[float] = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 
     accepts = (QuadraticProgram, ConeProgram)
     requires: ClassVar = {"clarabel": ""}
-    restarts = True
 
     def warm_up(self, program: Program) -> None:
         next(self.iterates(smallest_qp()))
 
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        return ladder(self.tolerances, lambda tolerance: solve(program, tolerance))
+    def solve(self, program: Program, tolerance: float) -> Iterate:
+        import clarabel
 
-
-def solve(program: Program, tolerance: float) -> Iterate:
-    import clarabel
-
-    if isinstance(program, QuadraticProgram):
-        P, (cone, S) = sp.csc_array(sp.triu(program.P)), program.conic()
-    else:
-        assert isinstance(program, ConeProgram)
-        P, cone, S = sp.csc_array((program.c.size, program.c.size)), program, sp.eye_array(program.b.size)
-    cones = [clarabel.ZeroConeT(cone.zero), clarabel.NonnegativeConeT(cone.nonnegative)]
-    cones += [clarabel.SecondOrderConeT(size) for size in cone.cones]
-    settings = clarabel.DefaultSettings()
-    settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = tolerance
-    settings.max_threads = 1
-    settings.verbose = False
-    solution = clarabel.DefaultSolver(P, cone.c, cone.A, cone.b, cones, settings).solve()
-    said = str(solution.status)
-    claim = CLAIMS.get(said, "failed")
-    x, z = np.array(solution.x), S.T @ np.array(solution.z)
-    return Iterate(
-        None if claim == "infeasible" else x,
-        None if claim == "unbounded" else z,
-        claim,
-        said,
-        {"tolerance": tolerance, "library_iterations": solution.iterations, "library_seconds": solution.solve_time},
-    )
+        if isinstance(program, QuadraticProgram):
+            P, (cone, S) = sp.csc_array(sp.triu(program.P)), program.conic()
+        else:
+            assert isinstance(program, ConeProgram)
+            P, cone, S = sp.csc_array((program.c.size, program.c.size)), program, sp.eye_array(program.b.size)
+        cones = [clarabel.ZeroConeT(cone.zero), clarabel.NonnegativeConeT(cone.nonnegative)]
+        cones += [clarabel.SecondOrderConeT(size) for size in cone.cones]
+        settings = clarabel.DefaultSettings()
+        settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = tolerance
+        settings.max_threads = 1
+        settings.verbose = False
+        solution = clarabel.DefaultSolver(P, cone.c, cone.A, cone.b, cones, settings).solve()
+        said = str(solution.status)
+        claim = CLAIMS.get(said, "failed")
+        x, z = np.array(solution.x), S.T @ np.array(solution.z)
+        return Iterate(
+            None if claim == "infeasible" else x,
+            None if claim == "unbounded" else z,
+            claim,
+            said,
+            {"tolerance": tolerance, "library_iterations": solution.iterations, "library_seconds": solution.solve_time},
+        )

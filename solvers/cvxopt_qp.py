@@ -5,7 +5,7 @@
 A ladder: one cold solve per tolerance, of feasibility and of both gaps.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,56 +13,51 @@ import numpy as np
 import scipy.sparse as sp
 
 from harness.programs import Program, QuadraticProgram, smallest_qp
-from harness.solver import Claim, Iterate, Solver, ladder
+from harness.solver import Claim, Iterate, Ladder
 
 CLAIMS: dict[str, Claim] = {"optimal": "converged", "primal infeasible": "infeasible", "dual infeasible": "unbounded"}
 
 
 @dataclass(frozen=True)
-class CvxoptQp(Solver):
+class CvxoptQp(Ladder):
     """tolerances: the rungs; 1e-7 is the library's own default."""
 
     tolerances: Sequence[float] = (1e-4, 1e-6, 1e-8, 1e-10)
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"cvxopt": "gpl"}
-    restarts = True
 
     def warm_up(self, program: Program) -> None:
         next(self.iterates(smallest_qp()))
 
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        return ladder(self.tolerances, lambda tolerance: solve(program, tolerance))
+    def solve(self, program: Program, tolerance: float) -> Iterate:
+        from cvxopt import matrix, solvers
 
-
-def solve(program: Program, tolerance: float) -> Iterate:
-    from cvxopt import matrix, solvers
-
-    assert isinstance(program, QuadraticProgram)
-    cone, S = program.conic()
-    A, b, k = cone.A.tocsr(), cone.b, cone.zero
-    options = {"abstol": tolerance, "reltol": tolerance, "feastol": tolerance, "show_progress": False}
-    try:
-        answer = solvers.qp(
-            sparse(program.P),
-            matrix(program.q),
-            sparse(A[k:]),
-            matrix(b[k:]),
-            sparse(A[:k]),
-            matrix(b[:k]),
-            options=options,
+        assert isinstance(program, QuadraticProgram)
+        cone, S = program.conic()
+        A, b, k = cone.A.tocsr(), cone.b, cone.zero
+        options = {"abstol": tolerance, "reltol": tolerance, "feastol": tolerance, "show_progress": False}
+        try:
+            answer = solvers.qp(
+                sparse(program.P),
+                matrix(program.q),
+                sparse(A[k:]),
+                matrix(b[k:]),
+                sparse(A[:k]),
+                matrix(b[:k]),
+                options=options,
+            )
+        except (ArithmeticError, ValueError) as error:  # a factorisation that broke down
+            return Iterate(None, claim="failed", said=str(error), info={"tolerance": tolerance})
+        claim = CLAIMS.get(answer["status"], "inaccurate")
+        z = S.T @ np.concatenate([np.ravel(answer["y"]), np.ravel(answer["z"])])
+        return Iterate(
+            None if claim == "infeasible" else np.ravel(answer["x"]),
+            None if claim == "unbounded" else z,
+            claim,
+            answer["status"],
+            {"tolerance": tolerance, "library_iterations": answer["iterations"]},
         )
-    except (ArithmeticError, ValueError) as error:  # a factorisation that broke down
-        return Iterate(None, claim="failed", said=str(error), info={"tolerance": tolerance})
-    claim = CLAIMS.get(answer["status"], "inaccurate")
-    z = S.T @ np.concatenate([np.ravel(answer["y"]), np.ravel(answer["z"])])
-    return Iterate(
-        None if claim == "infeasible" else np.ravel(answer["x"]),
-        None if claim == "unbounded" else z,
-        claim,
-        answer["status"],
-        {"tolerance": tolerance, "library_iterations": answer["iterations"]},
-    )
 
 
 def sparse(M):

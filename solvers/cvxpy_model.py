@@ -10,7 +10,7 @@ the adapter is as thin as the line above, and the certificate judges the answer.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -27,7 +27,7 @@ from harness.programs import (
     SmoothedHinge,
     smallest_qp,
 )
-from harness.solver import Claim, Iterate, Solver, ladder
+from harness.solver import Claim, Iterate, Ladder
 
 CLAIMS: dict[str, Claim] = {
     "optimal": "converged",
@@ -42,7 +42,7 @@ DEFAULT = float("nan")  # the rung on which no tolerance is passed
 
 
 @dataclass(frozen=True)
-class CvxpyModel(Solver):
+class CvxpyModel(Ladder):
     """solver: cvxpy's name of the library. knobs: what that library calls its tolerances; none, and the default is
     the only rung. tolerances: the rungs after the default. options: further settings of the library, on every rung."""
 
@@ -53,7 +53,6 @@ class CvxpyModel(Solver):
 
     accepts: ClassVar[tuple[type[Program], ...]] = (RegularisedRisk, QuadraticProgram, ConeProgram)
     requires: ClassVar = {"cvxpy": "", "clarabel": "", "scs": ""}
-    restarts = True
 
     def refuses(self, program: Program) -> str | None:
         if isinstance(program, RegularisedRisk) and isinstance(program.loss, PerceptronLoss):
@@ -63,9 +62,8 @@ class CvxpyModel(Solver):
     def warm_up(self, program: Program) -> None:
         next(self.iterates(smallest_qp()))
 
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        rungs = (DEFAULT, *self.tolerances) if self.knobs else (DEFAULT,)
-        return ladder(rungs, lambda tolerance: self.solve(program, tolerance))
+    def rungs(self) -> Sequence[float]:
+        return (DEFAULT, *self.tolerances) if self.knobs else (DEFAULT,)
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import cvxpy as cp

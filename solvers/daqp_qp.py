@@ -5,21 +5,21 @@
 A ladder: one cold solve per tolerance. A singular H is handled by the library's own proximal steps.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from harness.programs import Program, QuadraticProgram, smallest_qp
-from harness.solver import Claim, Iterate, Solver, ladder
+from harness.solver import Claim, Iterate, Ladder
 
 EQUALITY = 5
 CLAIMS: dict[int, Claim] = {2: "inaccurate", 1: "converged", -1: "infeasible", -3: "unbounded", -4: "limit"}
 
 
 @dataclass(frozen=True)
-class DaqpQp(Solver):
+class DaqpQp(Ladder):
     """tolerances: the rungs, primal and dual; 1e-6 and 1e-12 are the library's own defaults. iter_limit: of each."""
 
     tolerances: Sequence[float] = (1e-6, 1e-9)
@@ -27,13 +27,9 @@ class DaqpQp(Solver):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"daqp": "qp"}
-    restarts = True
 
     def warm_up(self, program: Program) -> None:
         next(self.iterates(smallest_qp()))
-
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import daqp

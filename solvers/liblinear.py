@@ -7,18 +7,18 @@ one is a column of X already. Its multipliers are not given away, so that w is a
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from harness.programs import Hinge, Program, RegularisedRisk, SquaredHinge
-from harness.solver import Iterate, Solver, ladder
+from harness.solver import Iterate, Ladder
 
 
 @dataclass(frozen=True)
-class Liblinear(Solver):
+class Liblinear(Ladder):
     """tolerances: the rungs; 0.1 is LIBLINEAR's own default in the dual, 1e-4 scikit-learn's. seed: of the order of
     the coordinates. dual: coordinate descent in the dual; without, a trust region method, for the squared hinge."""
 
@@ -29,7 +29,6 @@ class Liblinear(Solver):
 
     accepts = (RegularisedRisk,)
     requires: ClassVar = {"sklearn": ""}
-    restarts = True
 
     def refuses(self, program: Program) -> str | None:
         assert isinstance(program, RegularisedRisk)
@@ -46,9 +45,6 @@ class Liblinear(Solver):
     def warm_up(self, program: Program) -> None:
         X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
         next(self.iterates(RegularisedRisk(X, y, 1.0, np.ones(2), SquaredHinge())))
-
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         from sklearn.svm import LinearSVC

@@ -8,7 +8,7 @@ cost it millions of steps.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,11 +16,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from harness.programs import BoxDual, Program
-from harness.solver import Iterate, Solver, ladder
+from harness.solver import Iterate, Ladder
 
 
 @dataclass(frozen=True)
-class Libsvm(Solver):
+class Libsvm(Ladder):
     """tolerances: the rungs; 1e-3 is the library's own default. cache_mb: for rows of the Gram matrix."""
 
     tolerances: Sequence[float] = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
@@ -28,7 +28,6 @@ class Libsvm(Solver):
 
     accepts = (BoxDual,)
     requires: ClassVar = {"sklearn": ""}
-    restarts = True
     accuracy = 1e-3
 
     def refuses(self, program: Program) -> str | None:
@@ -46,9 +45,6 @@ class Libsvm(Solver):
     def warm_up(self, program: Program) -> None:
         X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
         next(self.iterates(BoxDual(X, y, np.ones(2), np.zeros(2), equality=True)))
-
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         from sklearn.svm import SVC

@@ -5,7 +5,7 @@
 A ladder: one cold solve per tolerance, absolute and relative, of residuals and gap.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from harness.programs import Program, QuadraticProgram, smallest_qp
-from harness.solver import Claim, Iterate, Solver, ladder
+from harness.solver import Claim, Iterate, Ladder
 
 CLAIMS: dict[str, Claim] = {
     "PIQP_SOLVED": "converged",
@@ -24,7 +24,7 @@ CLAIMS: dict[str, Claim] = {
 
 
 @dataclass(frozen=True)
-class PiqpQp(Solver):
+class PiqpQp(Ladder):
     """tolerances: the rungs; 1e-8 is the library's own default. dense: its dense linear algebra."""
 
     tolerances: Sequence[float] = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
@@ -32,13 +32,9 @@ class PiqpQp(Solver):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"piqp": "qp"}
-    restarts = True
 
     def warm_up(self, program: Program) -> None:
         next(self.iterates(smallest_qp()))
-
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import piqp

@@ -6,7 +6,7 @@ A ladder: one cold solve per tolerance. The gap is checked too (off by default):
 solved on its residuals alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from harness.programs import Program, QuadraticProgram, smallest_qp
-from harness.solver import Claim, Iterate, Solver, ladder
+from harness.solver import Claim, Iterate, Ladder
 
 CLAIMS: dict[str, Claim] = {
     "PROXQP_SOLVED": "converged",
@@ -25,7 +25,7 @@ CLAIMS: dict[str, Claim] = {
 
 
 @dataclass(frozen=True)
-class ProxqpQp(Solver):
+class ProxqpQp(Ladder):
     """tolerances: the rungs, absolute; 1e-5 is the library's own default. dense: its dense linear algebra."""
 
     tolerances: Sequence[float] = (1e-5, 1e-7, 1e-9)
@@ -33,13 +33,9 @@ class ProxqpQp(Solver):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"proxsuite": "qp"}
-    restarts = True
 
     def warm_up(self, program: Program) -> None:
         next(self.iterates(smallest_qp()))
-
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import proxsuite

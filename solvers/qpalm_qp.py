@@ -5,7 +5,7 @@
 A ladder: one cold solve per tolerance, absolute and relative.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from harness.programs import Program, QuadraticProgram, smallest_qp
-from harness.solver import Claim, Iterate, Solver, ladder
+from harness.solver import Claim, Iterate, Ladder
 
 CLAIMS: dict[str, Claim] = {
     "solved": "converged",
@@ -24,43 +24,38 @@ CLAIMS: dict[str, Claim] = {
 
 
 @dataclass(frozen=True)
-class QpalmQp(Solver):
+class QpalmQp(Ladder):
     """tolerances: the rungs; 1e-4 is the library's own default, and beyond 1e-3 a point is too infeasible to count."""
 
     tolerances: Sequence[float] = (1e-4, 1e-6, 1e-8, 1e-10)
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"qpalm": "qp"}
-    restarts = True
 
     def warm_up(self, program: Program) -> None:
         next(self.iterates(smallest_qp()))
 
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        return ladder(self.tolerances, lambda tolerance: solve(program, tolerance))
+    def solve(self, program: Program, tolerance: float) -> Iterate:
+        import qpalm
 
-
-def solve(program: Program, tolerance: float) -> Iterate:
-    import qpalm
-
-    assert isinstance(program, QuadraticProgram)
-    m, n = program.A.shape
-    data, settings = qpalm.Data(n, m), qpalm.Settings()
-    data.Q, data.q, data.A = sp.csc_matrix(program.P), program.q, sp.csc_matrix(program.A)
-    data.bmin, data.bmax = np.maximum(program.l, -1e20), np.minimum(program.u, 1e20)  # its infinity
-    settings.eps_abs = settings.eps_rel = tolerance
-    settings.verbose = False
-    solver = qpalm.Solver(data, settings)
-    solver.solve()
-    said = solver.info.status
-    info = {
-        "tolerance": tolerance,
-        "library_iterations": solver.info.iter,
-        "library_seconds": solver.info.run_time,
-    }
-    claim = CLAIMS.get(said, "failed")
-    if claim == "infeasible":
-        return Iterate(None, np.array(solver.prim_inf_certificate), claim, said, info)
-    if claim == "unbounded":
-        return Iterate(np.array(solver.dual_inf_certificate), None, claim, said, info)
-    return Iterate(np.array(solver.solution.x), np.array(solver.solution.y), claim, said, info)
+        assert isinstance(program, QuadraticProgram)
+        m, n = program.A.shape
+        data, settings = qpalm.Data(n, m), qpalm.Settings()
+        data.Q, data.q, data.A = sp.csc_matrix(program.P), program.q, sp.csc_matrix(program.A)
+        data.bmin, data.bmax = np.maximum(program.l, -1e20), np.minimum(program.u, 1e20)  # its infinity
+        settings.eps_abs = settings.eps_rel = tolerance
+        settings.verbose = False
+        solver = qpalm.Solver(data, settings)
+        solver.solve()
+        said = solver.info.status
+        info = {
+            "tolerance": tolerance,
+            "library_iterations": solver.info.iter,
+            "library_seconds": solver.info.run_time,
+        }
+        claim = CLAIMS.get(said, "failed")
+        if claim == "infeasible":
+            return Iterate(None, np.array(solver.prim_inf_certificate), claim, said, info)
+        if claim == "unbounded":
+            return Iterate(np.array(solver.dual_inf_certificate), None, claim, said, info)
+        return Iterate(np.array(solver.solution.x), np.array(solver.solution.y), claim, said, info)

@@ -5,14 +5,14 @@
 A ladder: one cold solve per tolerance, of feasibility and of both gaps.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import scipy.sparse as sp
 
 from harness.programs import Program, QuadraticProgram, smallest_qp
-from harness.solver import Claim, Iterate, Solver, ladder
+from harness.solver import Claim, Iterate, Ladder
 
 CLAIMS: dict[str, Claim] = {
     "solved": "converged",
@@ -24,35 +24,31 @@ CLAIMS: dict[str, Claim] = {
 
 
 @dataclass(frozen=True)
-class QtqpQp(Solver):
+class QtqpQp(Ladder):
     """tolerances: the rungs; 1e-8 is the library's own default."""
 
     tolerances: Sequence[float] = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"qtqp": "qp"}
-    restarts = True
 
     def warm_up(self, program: Program) -> None:
         next(self.iterates(smallest_qp()))
 
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        return ladder(self.tolerances, lambda tolerance: solve(program, tolerance))
+    def solve(self, program: Program, tolerance: float) -> Iterate:
+        import qtqp
 
-
-def solve(program: Program, tolerance: float) -> Iterate:
-    import qtqp
-
-    assert isinstance(program, QuadraticProgram)
-    cone, S = program.conic()
-    solution = qtqp.QTQP(a=sp.csc_matrix(cone.A), b=cone.b, c=cone.c, z=cone.zero, p=sp.csc_matrix(program.P)).solve(
-        tol_feas=tolerance, tol_gap_abs=tolerance, tol_gap_rel=tolerance, verbose=False
-    )
-    claim = CLAIMS.get(solution.status.value, "failed")
-    return Iterate(
-        None if claim == "infeasible" else solution.x,
-        None if claim == "unbounded" else S.T @ solution.y,
-        claim,
-        solution.status.value,
-        {"tolerance": tolerance, "library_iterations": solution.iterations},
-    )
+        assert isinstance(program, QuadraticProgram)
+        cone, S = program.conic()
+        A, P = sp.csc_matrix(cone.A), sp.csc_matrix(program.P)
+        solution = qtqp.QTQP(a=A, b=cone.b, c=cone.c, z=cone.zero, p=P).solve(
+            tol_feas=tolerance, tol_gap_abs=tolerance, tol_gap_rel=tolerance, verbose=False
+        )
+        claim = CLAIMS.get(solution.status.value, "failed")
+        return Iterate(
+            None if claim == "infeasible" else solution.x,
+            None if claim == "unbounded" else S.T @ solution.y,
+            claim,
+            solution.status.value,
+            {"tolerance": tolerance, "library_iterations": solution.iterations},
+        )

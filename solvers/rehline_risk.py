@@ -11,18 +11,18 @@ where rehu_tau(z) is 0, z^2/2, tau (z - tau/2) below 0, up to tau and beyond. Wi
 A ladder: one cold solve per tolerance, of its own relative gap.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from harness.programs import Hinge, PerceptronLoss, Program, RegularisedRisk, SmoothedHinge
-from harness.solver import Iterate, Solver, ladder
+from harness.solver import Iterate, Ladder
 
 
 @dataclass(frozen=True)
-class Rehline(Solver):
+class Rehline(Ladder):
     """tolerances: the rungs; 1e-4 is the library's own default. max_iter: of each rung. seed: of the order."""
 
     tolerances: Sequence[float] = (1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
@@ -31,7 +31,6 @@ class Rehline(Solver):
 
     accepts = (RegularisedRisk,)
     requires: ClassVar = {"rehline": "peers"}
-    restarts = True
 
     def refuses(self, program: Program) -> str | None:
         assert isinstance(program, RegularisedRisk)
@@ -42,9 +41,6 @@ class Rehline(Solver):
     def warm_up(self, program: Program) -> None:
         X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
         next(self.iterates(RegularisedRisk(X, y, 1.0, np.ones(2), Hinge())))
-
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         from rehline import ReHLine_solver

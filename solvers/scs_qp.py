@@ -5,14 +5,14 @@
 A ladder: one new object per tolerance, for an object that has solved once starts warm even when told not to.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import scipy.sparse as sp
 
 from harness.programs import ConeProgram, Program, QuadraticProgram, smallest_qp
-from harness.solver import Claim, Iterate, Solver, ladder
+from harness.solver import Claim, Iterate, Ladder
 
 CLAIMS: dict[int, Claim] = {
     1: "converged",
@@ -25,7 +25,7 @@ CLAIMS: dict[int, Claim] = {
 
 
 @dataclass(frozen=True)
-class ScsQp(Solver):
+class ScsQp(Ladder):
     """tolerances: the rungs, absolute and relative; 1e-4 is the library's own default. max_iters: of each rung."""
 
     tolerances: Sequence[float] = (1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
@@ -33,13 +33,9 @@ class ScsQp(Solver):
 
     accepts = (QuadraticProgram, ConeProgram)
     requires: ClassVar = {"scs": ""}
-    restarts = True
 
     def warm_up(self, program: Program) -> None:
         next(self.iterates(smallest_qp()))
-
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import scs

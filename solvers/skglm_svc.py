@@ -6,7 +6,7 @@ A ladder: one cold solve per tolerance.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,11 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from harness.programs import Hinge, Program, RegularisedRisk
-from harness.solver import Iterate, Solver, ladder
+from harness.solver import Iterate, Ladder
 
 
 @dataclass(frozen=True)
-class SkglmSvc(Solver):
+class SkglmSvc(Ladder):
     """tolerances: the rungs; 1e-4 is the library's own default. max_iter: of working sets in each rung."""
 
     tolerances: Sequence[float] = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
@@ -26,7 +26,6 @@ class SkglmSvc(Solver):
 
     accepts = (RegularisedRisk,)
     requires: ClassVar = {"skglm": "peers"}
-    restarts = True
 
     def refuses(self, program: Program) -> str | None:
         assert isinstance(program, RegularisedRisk)
@@ -46,9 +45,6 @@ class SkglmSvc(Solver):
         assert isinstance(program, RegularisedRisk)
         X = sp.csr_array(X) if sp.issparse(program.X) else X
         next(self.iterates(RegularisedRisk(X, y, 1.0, np.ones(2), Hinge())))
-
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         with warnings.catch_warnings(record=True, action="always") as heard:

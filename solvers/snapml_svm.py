@@ -6,7 +6,7 @@ A ladder: one cold solve per tolerance, of the largest change of a coefficient.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,11 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from harness.programs import Hinge, Program, RegularisedRisk, SquaredHinge
-from harness.solver import Iterate, Solver, ladder
+from harness.solver import Iterate, Ladder
 
 
 @dataclass(frozen=True)
-class SnapmlSvm(Solver):
+class SnapmlSvm(Ladder):
     """tolerances: the rungs; 1e-3 is the library's own default. max_iter: of each rung. seed: of the order."""
 
     tolerances: Sequence[float] = (1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
@@ -27,7 +27,6 @@ class SnapmlSvm(Solver):
 
     accepts = (RegularisedRisk,)
     requires: ClassVar = {"snapml": "proprietary"}
-    restarts = True
 
     def refuses(self, program: Program) -> str | None:
         assert isinstance(program, RegularisedRisk)
@@ -44,9 +43,6 @@ class SnapmlSvm(Solver):
     def warm_up(self, program: Program) -> None:
         X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
         next(self.iterates(RegularisedRisk(X, y, 1.0, np.ones(2), Hinge())))
-
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        return ladder(self.tolerances, lambda tolerance: self.solve(program, tolerance))
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         with warnings.catch_warnings(record=True, action="always") as heard:

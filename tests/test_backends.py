@@ -5,6 +5,8 @@ import subprocess
 import sys
 import tomllib
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -15,6 +17,7 @@ import scipy.sparse as sp
 import yaml
 
 from harness.listing import target
+from harness.problem import InputError
 from harness.programs import (
     BoxDual,
     ConeProgram,
@@ -26,7 +29,7 @@ from harness.programs import (
     SquaredHinge,
     smallest_qp,
 )
-from harness.solver import Iterate, ladder
+from harness.solver import Iterate, Ladder
 from solvers.clarabel_qp import ClarabelQp
 from solvers.cvxpy_model import CvxpyHighs, CvxpyModel
 from solvers.liblinear import Liblinear
@@ -355,14 +358,26 @@ def test_refusals_name_the_reason():
     assert "w = 0" in CvxpyModel().refuses(risk(PerceptronLoss()))
 
 
+@dataclass(frozen=True)
+class Told(Ladder):
+    """A black box that converges only at tolerances of at least `reach`."""
+
+    tolerances: Sequence[float] = (1e-1, 1e-2, 1e-3)
+    reach: float = 0.05
+
+    def solve(self, program, tolerance):
+        return Iterate(None, claim="converged" if tolerance >= self.reach else "inaccurate")
+
+
 def test_no_rung_follows_one_that_did_not_converge():
-    claims = iter(["converged", "inaccurate", "converged"])
-    assert [i.claim for i in ladder((1, 2, 3), lambda _: Iterate(None, claim=next(claims)))] == [
-        "converged",
-        "inaccurate",
-    ]
-    with pytest.raises(ValueError, match="at least one rung"):
-        next(ladder((), lambda _: Iterate(None)))
+    assert [i.claim for i in Told().iterates(smallest_qp())] == ["converged", "inaccurate"]
+
+
+@pytest.mark.parametrize("rungs", [[], [1e-3, -1.0], [0.0], ["tight"]])
+def test_a_ladder_without_rungs_to_stand_on_is_refused_in_one_line(rungs):
+    with pytest.raises(InputError, match=r"tolerances=.*numbers above 0, at least one"):
+        Told(rungs)
+    assert list(CvxpyModel(tolerances=[]).rungs())  # its default remains
 
 
 @pytest.mark.parametrize("name", BACKENDS)
