@@ -172,8 +172,8 @@ def patient_rounds(block: Block, state: State) -> Rounds:
     """Proximal steps on all rows, for systems too large to factorise.
 
     Their condition number grows like 1 / h, and so do the rows that change sides on the way to g = 0, so h is as large
-    as a few Newton steps a round allow: alpha comes closer at any h. Text at C = 1e4, 12500 x 5000: 7 s, when the rounds
-    for small systems take 27; 50000 x 20000: 100 s, when those have no first iterate after 80.
+    as a few Newton steps a round allow: alpha comes closer at any h. Text at C = 1e4, 12500 x 5000: 7 s, when the
+    rounds for small systems take 27; 50000 x 20000: 100 s, when those have no first iterate after 80.
     """
     while True:
         gap, scale = block.gap(state)
