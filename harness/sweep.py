@@ -246,6 +246,7 @@ def run_cells(cells: Sequence[Cell], config: Config, name: str, command: str) ->
             records[record.hash] = record
     except KeyboardInterrupt:
         interrupted = True
+        records |= {record.hash: record for record in sweep.store.records()}  # one may be stored and not yet handed on
     notes = []
     if sweep.reused:
         notes.append(f"{sweep.reused} found in earlier runs; fresh=true runs them again")

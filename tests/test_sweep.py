@@ -112,6 +112,18 @@ def test_an_interrupt_writes_the_report_of_what_exists_and_says_how_to_go_on(tmp
     assert 1 <= len(newest_table(tmp_path)) < 10
 
 
+def test_an_interrupt_between_storing_a_record_and_handing_it_on_loses_nothing(tmp_path, monkeypatch):
+    records = Sweep.records
+
+    def interrupted(*args):
+        next(records(*args))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Sweep, "records", interrupted)
+    assert main(["run", *SWEEP, f"out={tmp_path}"]) == 130
+    assert len(newest_table(tmp_path)) == 1
+
+
 def test_a_full_results_folder_is_named_and_what_was_there_stays(tmp_path, capsys, monkeypatch):
     """A folder that takes no more: the path is said, the exit code is not 0, earlier records are whole."""
     assert main(["run", *SWEEP[:3], "method=coordinate_descent", f"out={tmp_path}"]) == 0
