@@ -5,8 +5,12 @@ import os
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import settings
 
 from harness.problem import Problem
+
+settings.register_profile("seeded", derandomize=True)
+settings.load_profile("seeded")
 
 
 @pytest.fixture(scope="session", autouse=True)
