@@ -131,16 +131,19 @@ def test_a_problem_that_a_method_never_ran_on_says_nothing_about_it():
 def test_a_run_that_was_given_more_time_stands_for_those_that_were_given_less():
     """LIBLINEAR stopped after 10 s twice, and there after 300 s: the median of the three would be never."""
 
-    def given(method: str, curve: list[tuple], seconds: float, repeat: int) -> Record:
-        limits = {part: {"seconds": seconds} for part in ("budget", "limits")}
+    def given(method: str, curve: list[tuple], seconds: float, repeat: int, gap: float = 1e-9) -> Record:
+        limits = {"budget": {"seconds": seconds, "gap": gap}, "limits": {"seconds": seconds}}
+        status, last = ("solved", curve[-1][1]) if curve else ("timeout", None)
         key = {"hash": f"{method}{seconds}-{repeat}", "repeat": repeat}
-        return run(method, curve, cell=OWN | limits, status="solved" if curve else "timeout", **key)
+        return run(method, curve, cell=OWN | limits, status=status, gap=last, **key)
 
     short = [given("slow", [], 10.0, 0), given("slow", [], 10.0, 1), given("fast", [(0.1, 1e-10)], 10.0, 0)]
     assert the_frontier(short).reached(2, "slow") == (0, 1)
     found = the_frontier([*short, given("slow", [(300.0, 1e-10)], 400.0, 0)])
     assert found.reached(2, "slow") == (1, 1)
     assert pair(found, 1e-6, "slow", "fast").ratio.ratio == pytest.approx(3000.0)
+    looser = the_frontier([*short, given("fast", [(0.2, 1e-6)], 400.0, 0, gap=1e-6)])
+    assert looser.seconds[2:, 0, looser.methods.index("fast")] == pytest.approx([0.2, 0.1])  # 1e-9: not asked of it
 
 
 def test_repeats_give_medians_intervals_and_the_noise_floor():

@@ -8,8 +8,8 @@ error is the smaller of certified gap and suboptimality against the best lower b
     t[a, p, s]   median over repeats; infinity: never reached in the time given; NaN: never ran on p (a misfit, a
                  missing library), so that p says nothing about s
 
-A method that was given more time on some problems in another run (`marginbench report RUN LONGER`) is judged there by
-that run alone.
+Where a method was given more time on some problems in another run (`marginbench report RUN LONGER`), that run alone
+says when it came to the accuracies that it was asked for.
 
 Runs that failed, crashed or were wrong reach nothing, whatever their curve says.
 """
@@ -112,7 +112,7 @@ def _frontier(family: Family) -> Frontier | None:
     seconds, passes, floors, pairs = [], [], [], []
     for accuracy in ACCURACIES:
         costs = [
-            [[reached(r, accuracy, task.bounds) for r in cell] for cell in row]
+            [[reached(r, accuracy, task.bounds) for r in _telling(cell, accuracy)] for cell in row]
             for task, row in zip(family.tasks, runs, strict=True)
         ]
         t = _with_best(np.array([[median(c) if c else math.nan for c in row] for row in costs]), family.methods, peers)
@@ -126,16 +126,19 @@ def _frontier(family: Family) -> Frontier | None:
 
 
 def _ran(runs: Sequence[Record]) -> list[Record]:
-    """Those that ran; of runs with different limits on time the most generous, since the others say less."""
-    ran = [r for r in runs if r.status not in NEVER_RAN]
-    most = max(map(_given, ran), default=())
-    return [r for r in ran if _given(r) == most]
+    return [r for r in runs if r.status not in NEVER_RAN]
 
 
-def _given(r: Record) -> tuple[float, ...]:
-    """The seconds of its budget and its limits; infinite where there is none."""
-    asked = (number((r.cell.get(part) or {}).get("seconds")) for part in ("budget", "limits"))
-    return tuple(math.inf if value is None else value for value in asked)
+def _telling(runs: Sequence[Record], accuracy: float) -> list[Record]:
+    """Those that were asked for this accuracy, if any were; of these, those that were given the most time."""
+    asked = [r for r in runs if _asked(r, "budget", "gap", 0.0) <= accuracy] or runs
+    given = [[_asked(r, part, "seconds", math.inf) for part in ("budget", "limits")] for r in asked]
+    return [r for r, time in zip(asked, given, strict=True) if time == max(given)]
+
+
+def _asked(r: Record, part: str, name: str, default: float) -> float:
+    value = number((r.cell.get(part) or {}).get(name))
+    return default if value is None else value
 
 
 def _with_best(t: np.ndarray, methods: Sequence[str], peers: set[str]) -> np.ndarray:
