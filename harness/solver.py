@@ -83,9 +83,11 @@ class Ladder(Solver):
     restarts = True
 
     def __post_init__(self) -> None:
-        numbers = all(isinstance(t, int | float) and t > 0.0 for t in self.tolerances)
-        if not numbers or not self.rungs():
-            raise InputError(f"solver.tolerances={list(self.tolerances)}: needs numbers above 0, at least one")
+        given = self.tolerances
+        listed = isinstance(given, Sequence) and not isinstance(given, str)
+        if not listed or not all(isinstance(t, int | float) and t > 0.0 for t in given) or not self.rungs():
+            given = list(given) if listed else given
+            raise InputError(f"solver.tolerances={given}: needs a list of numbers above 0, at least one")
 
     def rungs(self) -> Sequence[float]:
         return self.tolerances

@@ -373,9 +373,9 @@ def test_no_rung_follows_one_that_did_not_converge():
     assert [i.claim for i in Told().iterates(smallest_qp())] == ["converged", "inaccurate"]
 
 
-@pytest.mark.parametrize("rungs", [[], [1e-3, -1.0], [0.0], ["tight"]])
+@pytest.mark.parametrize("rungs", [[], [1e-3, -1.0], [0.0], ["tight"], "tight", 3])
 def test_a_ladder_without_rungs_to_stand_on_is_refused_in_one_line(rungs):
-    with pytest.raises(InputError, match=r"tolerances=.*numbers above 0, at least one"):
+    with pytest.raises(InputError, match=r"tolerances=.*list of numbers above 0, at least one"):
         Told(rungs)
     assert list(CvxpyModel(tolerances=[]).rungs())  # its default remains
 

@@ -218,6 +218,7 @@ def test_what_cannot_be_solved_is_refused_in_words():
         (Pegasos, {"average": "tail"}, "average=tail.*none, uniform, linear"),
         (NewtonSmoothedHinge, {"direct": -1}, "direct=-1"),
         (NewtonAugmented, {"direct": -1}, "direct=-1"),
+        (NewtonAugmented, {"direct": "many"}, "direct=many"),
         (SMO, {"tolerance": 0.0}, "tolerance=0"),
         (SMO, {"cache_mb": -1.0}, "cache_mb=-1"),
     ],

@@ -41,7 +41,7 @@ class System(NamedTuple):
 
 
 def check_direct(direct: int) -> None:
-    if direct < 0:
+    if not isinstance(direct, int) or direct < 0:
         raise InputError(f"solver.direct={direct}: needs the size of the largest dense system, at least 0")
 
 
