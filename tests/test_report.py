@@ -36,7 +36,8 @@ def test_thinned_curves_keep_both_ends():
     r = solved(curve=[{"iteration": k, "seconds": 0.01 * k, "gap": 1.0 / k} for k in range(1, 2001)])
     c = series.curve(r, "m", Comparison.of([r]).bounds["p"], points=60)
     assert len(c.y["gap"]) <= 60
-    assert (c.x["iterations"][0], c.x["iterations"][-1]) == (1, 2000)
+    assert c.x["iterations"][:2] == [1, 2]
+    assert c.x["iterations"][-2:] == [1999, 2000]  # these may be the dear ones: text_large at C = 1e4, Newton's last 50
 
 
 def test_pegasos_bound_is_the_papers_in_canonical_units():

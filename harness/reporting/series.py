@@ -71,12 +71,12 @@ def _goes_back(entries: list[dict[str, Any]]) -> bool:
 
 
 def _thinned(entries: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """At most `most` entries, evenly on the logarithm of their number; first and last always."""
+    """At most `most` entries, evenly on the logarithm of their number from both ends: the last may be dear."""
     if len(entries) <= most:
         return entries
-    step = math.log(len(entries)) / (most - 1)
-    keep = sorted({min(round(math.exp(k * step)), len(entries)) - 1 for k in range(most)} | {len(entries) - 1})
-    return [entries[k] for k in keep]
+    step = math.log(len(entries)) / (most // 2 - 1)
+    marks = {min(round(math.exp(k * step)), len(entries)) for k in range(most // 2)}
+    return [entries[k] for k in sorted({mark - 1 for mark in marks} | {len(entries) - mark for mark in marks})]
 
 
 def pegasos_bound(r: Record, iterations: Values, known: Bounds) -> Values:
