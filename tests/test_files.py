@@ -1,0 +1,337 @@
+"""Data files: every format and compression, labels, tables, and what cannot be read."""
+
+import bz2
+import gzip
+import lzma
+import re
+from decimal import Decimal, localcontext
+from inspect import signature
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+import zstandard
+from omegaconf import OmegaConf
+from sample_data import CONFIGS, configured, dense, put, sample
+
+from datasets import files
+from datasets.check import check
+from datasets.digest import digest
+from datasets.libsvm import read_libsvm
+from datasets.tables import read_csv
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "cache"))
+
+
+# -- files: every format and compression ---------------------------------------------------------------------------
+
+COMPRESS = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+
+
+def as_libsvm(X, y):
+    rows = (" ".join(f"{j + 1}:{float(v)!r}" for j, v in enumerate(x) if v) for x in X)
+    return "".join(f"{label:+g} {row}\n" for label, row in zip(y, rows, strict=True)).encode()
+
+
+def as_csv(X, y):
+    return "".join(
+        f"{label:g}," + ",".join(repr(float(v)) for v in x) + "\n" for label, x in zip(y, X, strict=True)
+    ).encode()
+
+
+def as_npz(tmp_path, **arrays):
+    np.savez(tmp_path / "made.npz", **arrays)
+    return (tmp_path / "made.npz").read_bytes()
+
+
+def as_parquet(X, y):
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"y": y} | {f"x{j}": X[:, j] for j in range(X.shape[1])}), sink)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize("share", [0.2, 1.0])
+@pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize("kind", ["libsvm", "svm", "svmlight", "txt", "csv", "npz", "csr.npz", "parquet"])
+def test_every_format_and_compression_gives_the_same_bits(tmp_path, kind, compression, share):
+    X, y = sample(share)
+    if kind == "csr.npz":
+        S = sp.csr_array(X)
+        raw = as_npz(tmp_path, data=S.data, indices=S.indices, indptr=S.indptr, shape=S.shape, format=b"csr", y=y)
+    elif kind == "npz":
+        raw = as_npz(tmp_path, X=X, y=y)
+    else:
+        raw = {"csv": as_csv, "parquet": as_parquet}.get(kind, as_libsvm)(X, y)
+    path = tmp_path / f"data.{kind}{compression}"
+    path.write_bytes(COMPRESS[compression](raw))
+    read, labels = files.file(str(path))
+    assert isinstance(read, np.ndarray) == (share == 1.0)  # whichever takes less memory
+    assert np.array_equal(dense(read).view(np.int64), X.view(np.int64))
+    assert np.array_equal(labels, y)
+    for layout, kind_of in (("dense", np.ndarray), ("csr", sp.csr_array)):
+        again, labels = files.file(str(path), layout=layout)
+        assert isinstance(again, kind_of)
+        assert digest(again, labels) == digest(X, y)
+        check(again, labels)
+
+
+def decimals(rng, count):
+    """Texts of 1 to 22 digits with and without point and exponent, and exact midpoints between two doubles."""
+    for _ in range(count):
+        digits = "".join(map(str, rng.integers(0, 10, rng.integers(1, 23))))
+        point = int(rng.integers(0, len(digits) + 1))
+        mantissa = rng.choice(["", "+", "-"]) + (
+            digits[:point] + "." + digits[point:] if rng.random() < 0.7 else digits
+        )
+        exponent = rng.choice(["e", "E"]) + rng.choice(["", "+", "-"]) + str(rng.integers(0, 250))
+        yield mantissa + (exponent if rng.random() < 0.4 else "")
+        yield str(2**53 + 2 * int(rng.integers(0, 2**52)) + 1)
+        yield str(Decimal(2 * int(rng.integers(2**52, 2**53)) + 1) / 2 ** int(rng.integers(1, 60)))
+
+
+def test_numbers_are_rounded_as_float_rounds_them():
+    with localcontext(prec=200):
+        texts = list(decimals(np.random.default_rng(0), 5000))
+    content = "".join(f"1 1:{s} 2:1\n{s} 2:1\n" for s in texts).encode()
+    X, labels = read_libsvm(content, "made")
+    expected = np.array([float(s) for s in texts])
+    assert np.array_equal(X[:, [0]].toarray().ravel()[::2], expected)
+    assert np.array_equal(labels[1::2].view(np.int64), expected.view(np.int64))
+    table, _ = read_csv("".join(f"1,{s}\n" for s in texts).encode(), "made")
+    assert np.array_equal(table.ravel().view(np.int64), expected.view(np.int64))
+
+
+def test_the_file_config_has_every_option_and_asks_for_a_path(tmp_path):
+    config = OmegaConf.load(CONFIGS / "file.yaml")
+    assert OmegaConf.is_missing(config, "path")
+    assert list(config)[1:] == list(signature(files.file).parameters)
+    (tmp_path / "made.svm").write_bytes(as_libsvm(*sample(1.0)))
+    X, y = configured("file", path=str(tmp_path / "made.svm"))
+    assert digest(X, y) == digest(*sample(1.0))
+
+
+def test_frames_of_zstandard_are_joined(tmp_path):
+    half = zstandard.ZstdCompressor().compress
+    (tmp_path / "two.svm.zst").write_bytes(half(b"1 1:2\n") + half(b"-1 1:3\n"))
+    X, y = files.file(str(tmp_path / "two.svm.zst"))
+    assert dense(X).ravel().tolist() == [2.0, 3.0]
+    assert y.tolist() == [1.0, -1.0]
+
+
+# -- files: LIBSVM text --------------------------------------------------------------------------------------------
+
+
+def test_libsvm_passes_over_what_is_no_data(tmp_path):
+    text = "\ufeff# title\r\n\r\n+1 qid:7 1:2 3:-4.5e0 # note 9:9\r\n   \n-1\t2:.5#tight\n1 4:0\n-1"
+    X, y = files.file(put(tmp_path, text), layout="dense")
+    assert X.tolist() == [[2, 0, -4.5, 0], [0, 0.5, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert y.tolist() == [1, -1, 1, -1]
+
+
+def test_libsvm_stores_no_zeros(tmp_path):
+    X, _ = files.file(put(tmp_path, "1 1:0 5:1\n-1 2:0.0 3:-0\n"), layout="csr")
+    assert X.nnz == 1
+    assert X.shape == (2, 5)
+
+
+def test_an_index_zero_means_that_indices_count_from_zero(tmp_path):
+    X, _ = files.file(put(tmp_path, "1 0:1 2:3\n-1 1:2\n"), layout="dense")
+    assert X.tolist() == [[1, 0, 3], [0, 2, 0]]
+
+
+def test_d_adds_empty_columns_and_refuses_more(tmp_path):
+    path = put(tmp_path, "1 1:1\n-1 2:1\n-1 3:1\n")
+    assert files.file(path, d=5)[0].shape == (3, 5)
+    with pytest.raises(ValueError, match=r"line 3: index 3, but dataset\.d=2"):
+        files.file(path, d=2)
+    table = put(tmp_path, "1,2,3\n-1,4,5\n", "made.csv")
+    assert files.file(table, d=4, layout="dense")[0].tolist() == [[2, 3, 0, 0], [4, 5, 0, 0]]
+    with pytest.raises(ValueError, match=r"2 features, but dataset\.d=1"):
+        files.file(table, d=1)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("1 abc", "expected index:value, got 'abc'"),
+        ("1 1:2 7", "expected index:value, got '7'"),
+        ("1 :2", "expected index:value, got ':2'"),
+        ("1 -1:2", "expected index:value, got '-1:2'"),
+        ("1 1.5:2", "expected index:value, got '1.5:2'"),
+        ("1 1:", "expected a finite number after the colon, got '1:'"),
+        ("1 1: 2", "expected a finite number after the colon, got '1:'"),
+        ("1 1:x", "got '1:x'"),
+        ("1 1:2:3", "got '1:2:3'"),
+        ("1 1:1_0", "got '1:1_0'"),
+        ("1 1:1e", "got '1:1e'"),
+        ("1 1:.", "got '1:.'"),
+        ("1 1:0x1p3", "got '1:0x1p3'"),
+        ("1 1:nan", "expected a finite number after the colon, got '1:nan'"),
+        ("1 1:-inf", "expected a finite number after the colon, got '1:-inf'"),
+        ("1 1:1e999", "expected a finite number, got '1e999'"),
+        ("one 1:1", "expected a label, a finite number, got 'one'"),
+        ("nan 1:1", "expected a label, a finite number, got 'nan'"),
+        ("1,2 1:1", "expected a label, a finite number, got '1,2'"),
+        ("1:1 2:1", "expected a label, a finite number, got '1:1'"),
+        ("1 2:1 2:3", "'2:3' has an index not above the one before it"),
+        ("1 3:1 2:3", "'2:3' has an index not above the one before it"),
+        ("1 2147483648:1", "has an index above 2147483647"),
+        ("1 99999999999999999999999999:1", "has an index above 2147483647"),
+        ("1 1:2\0", r"got '1:2\x00'"),
+        (b"1 \xff\xfe", "expected index:value"),
+    ],
+)
+def test_a_malformed_line_is_named(tmp_path, line, says):
+    line = line if isinstance(line, bytes) else line.encode()
+    path = put(tmp_path, b"1 1:1\r\n# comment\n\n-1 2:1\n" + line + b"\n1 1:1\n")
+    with pytest.raises(ValueError, match=re.escape(f"{path}: line 5: ") + ".*" + re.escape(says)) as caught:
+        files.file(path)
+    assert "\n" not in str(caught.value)
+
+
+# -- files: labels, tables, and what cannot be read ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("labels", [(-1, 1), (0, 1), (1, 2), (-3.5, 2e3)])
+def test_the_larger_of_two_labels_is_positive(tmp_path, labels):
+    low, high = labels
+    _, y = files.file(put(tmp_path, f"{high} 1:1\n{low} 1:2\n{high}\n"))
+    assert y.tolist() == [1, -1, 1]
+
+
+def test_one_or_three_classes_are_refused_and_positive_chooses(tmp_path):
+    path = put(tmp_path, "1 1:1\n2 1:2\n3 1:3\n2 1:4\n")
+    with pytest.raises(ValueError, match=r"labels 1, 2, 3: need exactly two classes; choose with dataset\.positive="):
+        files.file(path)
+    assert files.file(path, positive=2)[1].tolist() == [-1, 1, -1, 1]
+    assert files.file(path, positive=OmegaConf.create([1, 3.0]))[1].tolist() == [1, -1, 1, -1]
+    with pytest.raises(ValueError, match=r"dataset\.positive=7 is not among the labels 1, 2, 3"):
+        files.file(path, positive=7)
+    with pytest.raises(ValueError, match="none is left for -1"):
+        files.file(path, positive=[1, 2, 3])
+    with pytest.raises(ValueError, match="labels 1: need exactly two classes"):
+        files.file(put(tmp_path, "1 1:1\n1 1:2\n"))
+    with pytest.raises(ValueError, match=r"labels 0, 1, .*, 9, \.\.\. \(30 in all\)"):
+        files.file(put(tmp_path, "".join(f"{k} 1:1\n" for k in range(30))))
+
+
+def test_csv_finds_header_label_column_and_text_labels(tmp_path):
+    path = put(tmp_path, "\ufeffage, kind,size\n\n1.5,benign,+2\n3,malignant, 4\n0.1,benign,1e3\n", "a.csv")
+    X, y = files.file(path, labels="kind")
+    assert X.tolist() == [[1.5, 2], [3, 4], [0.1, 1000]]
+    assert y.tolist() == [-1, 1, -1]
+    assert np.array_equal(files.file(path, labels=1)[0], X)
+    assert files.file(path, labels=1, positive="benign")[1].tolist() == [1, -1, 1]
+    assert files.file(put(tmp_path, "no,1,2\nyes,3,4\n", "b.csv"))[1].tolist() == [-1, 1]
+    numbered = put(tmp_path, "0,1,2\n1,5,6\n0,7,8\n", "c.csv")
+    assert files.file(numbered, header=True)[0].tolist() == [[5, 6], [7, 8]]
+    with pytest.raises(ValueError, match=r"dataset\.labels=sex: no such column; possible are age, kind, size"):
+        files.file(path, labels="sex")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("1,2,3\n\n-1,abc,5\n", "line 3: column 1 (counted from 0): expected a finite number, got 'abc'"),
+        ("y,a,b\n1,2,3\n-1,4,\n", "line 3: column 'b': expected a finite number, got ''"),
+        ("1,2,3\n-1,nan,5\n", "line 2: column 1 (counted from 0): expected a finite number, got 'nan'"),
+        ("1,2,3\n-1,1e999,5\n", "line 2: column 1 (counted from 0): expected a finite number, got '1e999'"),
+        ("1,2,3\n-1,NA,5\n", "line 2: column 1 (counted from 0): expected a finite number, got 'NA'"),
+        ("1,2,3\n-1,True,5\n", "line 2: column 1 (counted from 0): expected a finite number, got 'True'"),
+        ("1,2,3\n-1,4\n", "line 2: 2 fields, but the first line has 3"),
+        ("1,2,3\n-1,4,5,6\n", "line 2: 4 fields, but the first line has 3"),
+        ("1,2,3\n-1,4,5,6\n1,2,3,4\n", "line 2: 4 fields, but the first line has 3"),
+        ("y,a,b\n1,2,3,4\n-1,4,5,6\n", "line 2: 4 fields, but the first line has 3"),
+        ("1,2,3\n,4,5\n", "line 2: column 0 (counted from 0): expected a label, got nothing"),
+        ("1\n-1\n", "1 column; need the labels and at least one feature"),
+        ("y,a\n", "no rows"),
+        ("\n \n", "no rows"),
+        ("", "no rows"),
+        (b"1,\xff\n", "not UTF-8 text"),
+        ("1,2\nnan,3\n", "row 1 (counted from 0) has the label nan"),
+    ],
+)
+def test_a_malformed_csv_line_is_named(tmp_path, text, says):
+    path = put(tmp_path, text, "made.csv")
+    with pytest.raises(ValueError, match=re.escape(f"{path}: {says}")) as caught:
+        files.file(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"X": np.ones((2, 2))}, "arrays found: X; need X and y, or data, indices, indptr, shape and y"),
+        ({"X": np.ones(2), "y": np.ones(2)}, "need a matrix of real numbers"),
+        ({"X": np.ones((2, 2), dtype=complex), "y": [1, 2]}, "need a matrix of real numbers"),
+        ({"X": np.ones((2, 2)), "y": [1, 2, 1]}, "labels of shape (3,) for 2 rows"),
+        ({"X": np.array([[1.0], [2.0], [np.nan]]), "y": [1, 2, 1]}, "row 2 (counted from 0) holds NaN or infinity"),
+        ({"X": np.array([[None]]), "y": [1]}, "not a .npz file that can be read"),
+        ({"X": np.ones((0, 3)), "y": []}, "no rows"),
+        ({"data": [1.0], "indices": [9], "indptr": [0, 1], "shape": [1, 2], "y": [1]}, "not the arrays of a CSR"),
+        (
+            {"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [1, 1], "y": [1], "format": b"csc"},
+            "need CSR",
+        ),
+    ],
+)
+def test_a_bad_npz_is_refused(tmp_path, arrays, says):
+    path = put(tmp_path, as_npz(tmp_path, **arrays), "bad.npz")
+    with pytest.raises(ValueError, match=re.escape(says)) as caught:
+        files.file(path)
+    assert str(caught.value).startswith(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_bad_parquet_is_refused(tmp_path):
+    def written(columns):
+        pq.write_table(pa.table(columns), tmp_path / "bad.parquet")
+        return str(tmp_path / "bad.parquet")
+
+    with pytest.raises(ValueError, match=r"row 1 .* of column 'x' is missing"):
+        files.file(written({"y": [1, 2], "x": [0.5, None]}))
+    with pytest.raises(ValueError, match="column 'x' is of type string; features must be numbers"):
+        files.file(written({"y": [1, 2], "x": ["a", "b"]}))
+    assert files.file(written({"x": [1, 2], "y": ["a", "b"]}), labels="y")[0].tolist() == [[1], [2]]
+    with pytest.raises(ValueError, match="not a parquet file"):
+        files.file(put(tmp_path, b"PAR1nonsense", "bad.parquet"))
+
+
+@pytest.mark.parametrize("compression", [c for c in COMPRESS if c])
+def test_damaged_compression_is_refused(tmp_path, compression):
+    whole = COMPRESS[compression](as_libsvm(*sample(1.0)))
+    for raw in (whole[: len(whole) // 2], b"not compressed at all"):
+        path = put(tmp_path, raw, f"made.svm{compression}")
+        with pytest.raises(ValueError, match=f"damaged {re.escape(compression)} data") as caught:
+            files.file(path)
+        assert "\n" not in str(caught.value)
+
+
+def test_paths_and_options_are_checked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"dataset\.path=no\.svm: no such file; possible endings are \.libsvm \.svm"):
+        files.file("no.svm")
+    put(tmp_path, "1 1:1\n-1 1:2\n", "a9a.t")
+    with pytest.raises(ValueError, match=r"unknown ending; possible are .*\.zst; or say dataset\.format="):
+        files.file("a9a.t")
+    assert files.file("a9a.t", format="libsvm")[0].shape == (2, 1)
+    for option, value in (("format", "arff"), ("layout", "coo"), ("labels", 1), ("header", True), ("d", 0)):
+        with pytest.raises(ValueError, match=rf"dataset\.{option}={value}"):
+            files.file("a9a.t", **{"format": "libsvm"} | {option: value})
+    with pytest.raises(ValueError, match="no such file"):
+        files.file(str(tmp_path))
+    with pytest.raises(ValueError, match=r"made\.svm: no rows"):
+        files.file(put(tmp_path, "\n# nothing\n"))
+    with pytest.raises(ValueError, match=r"X has shape \(2, 0\)"):
+        files.file(put(tmp_path, "1\n-1\n"))
