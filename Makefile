@@ -19,7 +19,7 @@ run: install
 	$(BIN)/marginbench $(if $(ARGS),run $(ARGS),)
 
 test: install
-	$(BIN)/python -m pytest
+	$(BIN)/pytest
 
 check: install
 	$(BIN)/ruff check .

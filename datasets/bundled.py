@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn import datasets as bundled
 
-from datasets.check import Array
-from datasets.scaling import scaled
+from marginbench.datasets.check import Array
+from marginbench.datasets.scaling import scaled
 
 
 def breast_cancer(scale: str = "standard") -> tuple[Array, Array]:

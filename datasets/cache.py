@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from datasets.check import Array, Matrix
-from datasets.digest import digest
+from marginbench.datasets.check import Array, Matrix
+from marginbench.datasets.digest import digest
 
 
 def folder() -> Path:

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import scipy.sparse as sp
 
-from datasets.check import Array, Matrix
+from marginbench.datasets.check import Array, Matrix
 
 
 def digest(X: Matrix, y: Array) -> str:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from datasets import cache
-from datasets.check import Array, Matrix, check, listed
-from datasets.libsvm import read_libsvm
-from datasets.scaling import scaled
-from datasets.tables import Column, read_csv, read_npz, read_parquet
+from marginbench.datasets import cache
+from marginbench.datasets.check import Array, Matrix, check, listed
+from marginbench.datasets.libsvm import read_libsvm
+from marginbench.datasets.scaling import scaled
+from marginbench.datasets.table_files import Column, read_csv, read_npz, read_parquet
 
 FORMATS = {
     ".libsvm": "libsvm",

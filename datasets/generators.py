@@ -11,7 +11,7 @@ from decimal import Decimal
 import numpy as np
 import scipy.sparse as sp
 
-from datasets.check import Array, Matrix
+from marginbench.datasets.check import Array, Matrix
 
 
 def separable(n: int, d: int, margin: float, seed: int) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
-from datasets.check import Array
+from marginbench.datasets.check import Array
 
 NEWLINE, HASH, COLON, POINT, PLUS, MINUS, ZERO, NINE = b"\n#:.+-09"
 LARGEST = 2**31 - 1

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from datasets.check import Array
+from marginbench.datasets.check import Array
 
 
 def scaled(X: Array, scale: str) -> Array:

@@ -1,7 +1,7 @@
 """marginbench's harness. Compiled kernels are kept in the user's cache, apart for each state of their sources.
 
-numba keys a cached kernel by the file it is written in, and does not see when `kernels/`, which it is compiled with,
-has changed: an old kernel would then be run, or fail to load.
+numba keys a cached kernel by the file it is written in. It does not see when a module whose kernels it calls has
+changed: an old kernel would then run, or fail to load.
 """
 
 import hashlib
@@ -9,11 +9,16 @@ import os
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def kernel_sources() -> list[Path]:
+    """Modules with kernels that other modules call: row operations, and those of a solver with a folder of its own."""
+    return sorted([*(ROOT / "harness" / "rowops").glob("*.py"), *(ROOT / "solvers").glob("*/*.py")])
+
 
 def _use_cache_of_these_sources() -> None:
-    sha = hashlib.sha256()
-    for path in sorted((Path(__file__).parent / "kernels").glob("*.py")):
-        sha.update(path.read_bytes())
+    sha = hashlib.sha256(b"".join(path.read_bytes() for path in kernel_sources()))
     user = Path(os.environ.get("MARGINBENCH_CACHE") or Path.home() / ".cache" / "marginbench")
     place = os.environ.setdefault("NUMBA_CACHE_DIR", str(user / f"kernels-{sha.hexdigest()[:12]}"))
     if "numba" in sys.modules:  # imported before us, it has read its settings already

@@ -25,8 +25,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from harness.cell import Cell
-from harness.problem import InputError
+from marginbench.harness.cell.spec import Cell
+from marginbench.harness.model.problem import InputError
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 

@@ -23,13 +23,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.kernels.passes import squared_norms
-from harness.kernels.rows import CSR
-from harness.kernels.systems import DIRECT
-from harness.programs import BoxDual, Program
-from harness.solver import Iterate, Solver
-from solvers.coordinate_descent import CoordinateDescent
-from solvers.newton_augmented import NewtonAugmented
+from marginbench.harness.model.programs import BoxDual, Program
+from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.rowops.passes import squared_norms
+from marginbench.harness.rowops.rows import CSR
+from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
+from marginbench.solvers.newton.augmented import NewtonAugmented
+from marginbench.solvers.newton.systems import DIRECT
 
 PATIENCE = 0.25
 """Share of a Newton solve that coordinate descent may cost before its slowness is believed: at a large C the first

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from harness.problem import Array
-from harness.programs import (
+from marginbench.harness.model.problem import Array
+from marginbench.harness.model.programs import (
     ConeProgram,
     Hinge,
     PerceptronLoss,
@@ -27,7 +27,7 @@ from harness.programs import (
     SmoothedHinge,
     smallest_qp,
 )
-from harness.solver import Claim, Iterate, Ladder
+from marginbench.harness.model.solver import Claim, Iterate, Ladder
 
 CLAIMS: dict[str, Claim] = {
     "optimal": "converged",

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from harness.programs import Program, QuadraticProgram, smallest_qp
-from harness.solver import Claim, Iterate, Ladder
+from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
+from marginbench.harness.model.solver import Claim, Iterate, Ladder
 
 EQUALITY = 5
 CLAIMS: dict[int, Claim] = {2: "inaccurate", 1: "converged", -1: "infeasible", -3: "unbounded", -4: "limit"}

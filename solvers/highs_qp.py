@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from harness.programs import Program, QuadraticProgram, smallest_qp
-from harness.solver import Claim, Iterate, Solver
+from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
+from marginbench.harness.model.solver import Claim, Iterate, Solver
 
 CLAIMS: dict[str, Claim] = {
     "Optimal": "converged",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.programs import BoxDual, Program
-from harness.solver import Iterate, Solver
+from marginbench.harness.model.programs import BoxDual, Program
+from marginbench.harness.model.solver import Iterate, Solver
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from harness.programs import BoxDual, Program
-from harness.solver import Iterate, Ladder
+from marginbench.harness.model.programs import BoxDual, Program
+from marginbench.harness.model.solver import Iterate, Ladder
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import scipy.sparse as sp
 
-from harness.programs import Program, QuadraticProgram, smallest_qp
-from harness.solver import Iterate, Solver
+from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
+from marginbench.harness.model.solver import Iterate, Solver
 
 PAUSE = 50  # OSQP's adaptive_rho_interval, twice its check_termination
 

@@ -24,10 +24,10 @@ from typing import Literal
 import numpy as np
 from numba import njit
 
-from harness.kernels.rows import FAST, add, dot, norm2
-from harness.problem import InputError
-from harness.programs import Hinge, Program, RegularisedRisk
-from harness.solver import Iterate, Solver
+from marginbench.harness.model.problem import InputError
+from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
+from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.rowops.rows import FAST, add, dot, norm2
 
 
 @njit(cache=True, fastmath=FAST)

@@ -23,10 +23,10 @@ from typing import Literal
 import numpy as np
 from numba import njit
 
-from harness.kernels.rows import FAST, add, dot
-from harness.problem import InputError
-from harness.programs import PerceptronLoss, Program, RegularisedRisk
-from harness.solver import Iterate, Solver
+from marginbench.harness.model.problem import InputError
+from marginbench.harness.model.programs import PerceptronLoss, Program, RegularisedRisk
+from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.rowops.rows import FAST, add, dot
 
 
 @njit(cache=True, fastmath=FAST)

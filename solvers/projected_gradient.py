@@ -23,10 +23,10 @@ from itertools import islice
 import numpy as np
 from numba import njit
 
-from harness.kernels.rows import FAST, norm2
-from harness.problem import Array
-from harness.programs import BoxDual, Program
-from harness.solver import Iterate, Solver
+from marginbench.harness.model.problem import Array
+from marginbench.harness.model.programs import BoxDual, Program
+from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.rowops.rows import FAST, norm2
 
 ROUNDING = 1e-13  # of a margin: where the gradient mapping cannot get smaller
 RAY = 1e-8  # ||w(alpha)|| / (sum alpha max ||x_i||) that proves a hard margin impossible

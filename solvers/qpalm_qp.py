@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from harness.programs import Program, QuadraticProgram, smallest_qp
-from harness.solver import Claim, Iterate, Ladder
+from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
+from marginbench.harness.model.solver import Claim, Iterate, Ladder
 
 CLAIMS: dict[str, Claim] = {
     "solved": "converged",

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import scipy.sparse as sp
 
-from harness.programs import Program, QuadraticProgram, smallest_qp
-from harness.solver import Claim, Iterate, Ladder
+from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
+from marginbench.harness.model.solver import Claim, Iterate, Ladder
 
 CLAIMS: dict[str, Claim] = {
     "solved": "converged",

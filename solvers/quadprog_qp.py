@@ -13,8 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from harness.programs import Program, QuadraticProgram, smallest_qp
-from harness.solver import Iterate, Solver
+from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
+from marginbench.harness.model.solver import Iterate, Solver
 
 
 @dataclass(frozen=True)

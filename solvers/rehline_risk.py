@@ -17,8 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from harness.programs import Hinge, PerceptronLoss, Program, RegularisedRisk, SmoothedHinge
-from harness.solver import Iterate, Ladder
+from marginbench.harness.model.programs import Hinge, PerceptronLoss, Program, RegularisedRisk, SmoothedHinge
+from marginbench.harness.model.solver import Iterate, Ladder
 
 
 @dataclass(frozen=True)

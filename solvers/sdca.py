@@ -19,9 +19,9 @@ from itertools import islice
 import numpy as np
 from numba import njit
 
-from harness.kernels.rows import FAST, add, dot, norm2
-from harness.programs import BoxDual, Program
-from harness.solver import Iterate, Solver
+from marginbench.harness.model.programs import BoxDual, Program
+from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.rowops.rows import FAST, add, dot, norm2
 
 
 @njit(cache=True, fastmath=FAST)

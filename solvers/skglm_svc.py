@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from harness.programs import Hinge, Program, RegularisedRisk
-from harness.solver import Iterate, Ladder
+from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
+from marginbench.harness.model.solver import Iterate, Ladder
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from harness.kernels.rows import FAST, add, dot, norm2
-from harness.problem import Array, InputError
-from harness.programs import BoxDual, Program
-from harness.solver import Claim, Iterate, Solver
+from marginbench.harness.model.problem import Array, InputError
+from marginbench.harness.model.programs import BoxDual, Program
+from marginbench.harness.model.solver import Claim, Iterate, Solver
+from marginbench.harness.rowops.rows import FAST, add, dot, norm2
 
 PAIRS = 100  # between two yields
 RAY = 1e-8  # ||w(alpha)|| / (sum alpha max ||x_i||) that proves a hard margin impossible

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.problem import Array
-from harness.programs import Hinge, Program, RegularisedRisk
-from harness.solver import Iterate, Solver
+from marginbench.harness.model.problem import Array
+from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
+from marginbench.harness.model.solver import Iterate, Solver
 
 
 def best_bias(y: Array, f: Array, weight: Array) -> tuple[float, Array]:

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from conftest import random_problem
+from problems import random_problem
 
-from harness.cell import Cell, run_cell
-from harness.certificate import certify
-from harness.known import Known
-from harness.problem import Problem
+from marginbench.harness.cell.certificate import certify
+from marginbench.harness.cell.run import run_cell
+from marginbench.harness.cell.spec import Cell
+from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.problem import Problem
 
 SOFT = {
     "primal_qp.PrimalQP": ["clarabel_qp.ClarabelQp", "osqp_qp.OsqpQp"],
@@ -41,7 +42,7 @@ def run(data: Problem, formulation: str, solver: str, known: Known | None = None
     cell = Cell(
         dataset={},
         problem={"C": 1.0, "bias": data.bias, **problem},
-        formulation={"_target_": f"harness.formulations.{formulation}", **more},
+        formulation={"_target_": f"marginbench.harness.formulations.{formulation}", **more},
         solver={"_target_": f"solvers.{solver}"},
         dataset_name="random",
         formulation_name=formulation,

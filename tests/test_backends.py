@@ -16,9 +16,9 @@ import pytest
 import scipy.sparse as sp
 import yaml
 
-from harness.listing import target
-from harness.problem import InputError
-from harness.programs import (
+from marginbench.harness.commands.listing import target
+from marginbench.harness.model.problem import InputError
+from marginbench.harness.model.programs import (
     BoxDual,
     ConeProgram,
     Hinge,
@@ -29,13 +29,13 @@ from harness.programs import (
     SquaredHinge,
     smallest_qp,
 )
-from harness.solver import Iterate, Ladder
-from solvers.clarabel_qp import ClarabelQp
-from solvers.cvxpy_model import CvxpyHighs, CvxpyModel
-from solvers.liblinear import Liblinear
-from solvers.libsvm import Libsvm
-from solvers.osqp_qp import PAUSE, OsqpQp
-from solvers.scs_qp import ScsQp
+from marginbench.harness.model.solver import Iterate, Ladder
+from marginbench.solvers.clarabel_qp import ClarabelQp
+from marginbench.solvers.cvxpy_model import CvxpyHighs, CvxpyModel
+from marginbench.solvers.liblinear import Liblinear
+from marginbench.solvers.libsvm import Libsvm
+from marginbench.solvers.osqp_qp import PAUSE, OsqpQp
+from marginbench.solvers.scs_qp import ScsQp
 
 ROOT = Path(__file__).resolve().parents[1]
 BACKENDS = [

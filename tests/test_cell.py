@@ -6,12 +6,13 @@ from types import MappingProxyType, ModuleType
 
 import numpy as np
 import pytest
-from conftest import random_problem
+from problems import random_problem
 
-from harness.cell import Cell, Known, instantiate, make_problem, run_cell
-from harness.problem import InputError, Problem
-from harness.programs import BoxDual, RegularisedRisk
-from harness.solver import Iterate, Solver
+from marginbench.harness.cell.run import Known, run_cell
+from marginbench.harness.cell.spec import Cell, instantiate, make_problem
+from marginbench.harness.model.problem import InputError, Problem
+from marginbench.harness.model.programs import BoxDual, RegularisedRisk
+from marginbench.harness.model.solver import Iterate, Solver
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def cell(solver: str, formulation: str = "dual_qp.DualQP", problem: dict | None 
     return Cell(
         dataset={},
         problem={"C": 1.0, "bias": "none", **(problem or {})},
-        formulation={"_target_": f"harness.formulations.{formulation}"},
+        formulation={"_target_": f"marginbench.harness.formulations.{formulation}"},
         solver={"_target_": solver if "." in solver else f"their_solvers.{solver}", **arguments},
         dataset_name="random",
         formulation_name=formulation,
@@ -81,7 +82,7 @@ def outcome(one: Cell, data: Problem | None = None, known: Known | None = None):
     return run_cell(one, data.X, data.y, "0" * 64, known)
 
 
-CD = "solvers.coordinate_descent.CoordinateDescent"
+CD = "marginbench.solvers.coordinate_descent.solver.CoordinateDescent"
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from conftest import random_problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import random_problem
 
-from harness.certificate import InvalidPoint, certify, hull_distance, infeasible, relative_gap
-from harness.problem import Point, Problem
+from marginbench.harness.cell.certificate import InvalidPoint, certify, hull_distance, infeasible, relative_gap
+from marginbench.harness.model.problem import Point, Problem
 
 BIASES = ["none", "free", "augmented"]
 

@@ -7,7 +7,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from harness.cli import main
+from marginbench.harness.cli import main
 
 
 def rows(out):
@@ -162,8 +162,8 @@ def test_a_solver_of_ones_own_needs_one_file_and_one_yaml(tmp_path):
 
             import numpy as np
 
-            from harness.programs import BoxDual
-            from harness.solver import Iterate, Solver
+            from marginbench.harness.model.programs import BoxDual
+            from marginbench.harness.model.solver import Iterate, Solver
 
 
             @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_data import dense, put, sample
 
-from datasets import cache, files
-from datasets.check import check
-from datasets.digest import digest
+from marginbench.datasets import cache, files
+from marginbench.datasets.check import check
+from marginbench.datasets.digest import digest
 
 
 @pytest.fixture(autouse=True)

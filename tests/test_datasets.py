@@ -10,9 +10,9 @@ from omegaconf import OmegaConf
 from sample_data import CONFIGS, configured
 from scipy.stats import norm
 
-from datasets import bundled, generators
-from datasets.check import check
-from datasets.digest import digest
+from marginbench.datasets import bundled, generators
+from marginbench.datasets.check import check
+from marginbench.datasets.digest import digest
 
 NAMES = sorted(path.stem for path in CONFIGS.glob("*.yaml") if "datasets.files.file" not in path.read_text())
 

@@ -6,8 +6,8 @@ import os
 import numpy as np
 import pytest
 
-from harness import doctor
-from harness.cell import Cell
+from marginbench.harness.cell.spec import Cell
+from marginbench.harness.running import doctor
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +18,8 @@ def found() -> dict:
     cell = Cell(
         dataset={},
         problem={"C": 1.0, "bias": "none"},
-        formulation={"_target_": "harness.formulations.dual_qp.DualQP"},
-        solver={"_target_": "solvers.coordinate_descent.CoordinateDescent"},
+        formulation={"_target_": "marginbench.harness.formulations.dual_qp.DualQP"},
+        solver={"_target_": "marginbench.solvers.coordinate_descent.solver.CoordinateDescent"},
         dataset_name="random",
         formulation_name="dual_qp",
         solver_name="coordinate_descent",

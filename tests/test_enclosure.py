@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness.certificate import InvalidPoint, sharpened
-from harness.problem import Point, Problem
-from harness.proof import enclosure, exact
-from harness.proof.enclosure import Enclosure, enclose, feasible, hulls_meet
+from marginbench.harness.cell.certificate import InvalidPoint, sharpened
+from marginbench.harness.model.problem import Point, Problem
+from marginbench.harness.references import enclosure, exact
+from marginbench.harness.references.enclosure import Enclosure, enclose, feasible, hulls_meet
 
 BIASES = ("none", "free", "augmented")
 LOSSES = ("hinge", "squared_hinge")

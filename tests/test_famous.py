@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from harness.cli import main
+from marginbench.harness.cli import main
 
 
 def row(out, *options):
@@ -35,8 +35,8 @@ def test_zeros_are_never_the_fastest(tmp_path, formulation):
     (tmp_path / "conf" / "solver").mkdir(parents=True)
     (tmp_path / "conf" / "solver" / "zeros.yaml").write_text("_target_: zeros.Zeros\n")
     (tmp_path / "zeros.py").write_text(
-        "import numpy as np\nfrom harness.programs import BoxDual, RegularisedRisk\n"
-        "from harness.solver import Iterate, Solver\n\n\nclass Zeros(Solver):\n"
+        "import numpy as np\nfrom marginbench.harness.model.programs import BoxDual, RegularisedRisk\n"
+        "from marginbench.harness.model.solver import Iterate, Solver\n\n\nclass Zeros(Solver):\n"
         "    accepts = (BoxDual, RegularisedRisk)\n\n    def iterates(self, program):\n"
         "        yield Iterate(np.zeros(program.n if isinstance(program, BoxDual) else program.d))\n"
     )

@@ -16,11 +16,11 @@ import zstandard
 from omegaconf import OmegaConf
 from sample_data import CONFIGS, configured, dense, put, sample
 
-from datasets import files
-from datasets.check import check
-from datasets.digest import digest
-from datasets.libsvm import read_libsvm
-from datasets.tables import read_csv
+from marginbench.datasets import files
+from marginbench.datasets.check import check
+from marginbench.datasets.digest import digest
+from marginbench.datasets.libsvm import read_libsvm
+from marginbench.datasets.table_files import read_csv
 
 
 @pytest.fixture(autouse=True)

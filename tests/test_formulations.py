@@ -10,21 +10,21 @@ import pytest
 import scipy.sparse as sp
 import yaml
 
-from harness.formulations.dual_qp import DualQP
-from harness.formulations.hard_dual_qp import HardDualQP
-from harness.formulations.hard_primal_qp import HardPrimalQP
-from harness.formulations.margin_perceptron import MarginPerceptron
-from harness.formulations.max_margin import MaxMargin
-from harness.formulations.pegasos import Pegasos
-from harness.formulations.perceptron import Perceptron
-from harness.formulations.primal_qp import PrimalQP
-from harness.formulations.regularised_sum import RegularisedSum
-from harness.formulations.slack_budget import SlackBudget
-from harness.formulations.smoothed_hinge import SmoothedHinge
-from harness.formulations.squared_hinge import SquaredHinge
-from harness.formulations.tikhonov import Tikhonov
-from harness.problem import InputError, Problem
-from harness.programs import (
+from marginbench.harness.formulations.dual_qp import DualQP
+from marginbench.harness.formulations.hard_dual_qp import HardDualQP
+from marginbench.harness.formulations.hard_primal_qp import HardPrimalQP
+from marginbench.harness.formulations.margin_perceptron import MarginPerceptron
+from marginbench.harness.formulations.max_margin import MaxMargin
+from marginbench.harness.formulations.pegasos import Pegasos
+from marginbench.harness.formulations.perceptron import Perceptron
+from marginbench.harness.formulations.primal_qp import PrimalQP
+from marginbench.harness.formulations.regularised_sum import RegularisedSum
+from marginbench.harness.formulations.slack_budget import SlackBudget
+from marginbench.harness.formulations.smoothed_hinge import SmoothedHinge
+from marginbench.harness.formulations.squared_hinge import SquaredHinge
+from marginbench.harness.formulations.tikhonov import Tikhonov
+from marginbench.harness.model.problem import InputError, Problem
+from marginbench.harness.model.programs import (
     BoxDual,
     ConeProgram,
     Hinge,
@@ -32,7 +32,7 @@ from harness.programs import (
     QuadraticProgram,
     RegularisedRisk,
 )
-from harness.solver import Iterate
+from marginbench.harness.model.solver import Iterate
 
 CONF = Path(__file__).parent.parent / "conf" / "formulation"
 BIASES = ["none", "free", "augmented"]

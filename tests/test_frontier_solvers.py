@@ -5,16 +5,16 @@ from itertools import islice
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import random_problem
+from problems import random_problem
 
-from datasets.generators import text
-from harness.certificate import certify
-from harness.kernels.smoothing import Block
-from harness.problem import Point, Problem
-from harness.programs import BoxDual
-from solvers.auto import SMALL_C, Auto
-from solvers.coordinate_descent import CoordinateDescent, Descent
-from solvers.newton_augmented import NewtonAugmented
+from marginbench.datasets.generators import text
+from marginbench.harness.cell.certificate import certify
+from marginbench.harness.model.problem import Point, Problem
+from marginbench.harness.model.programs import BoxDual
+from marginbench.solvers.auto import SMALL_C, Auto
+from marginbench.solvers.coordinate_descent.solver import CoordinateDescent, Descent
+from marginbench.solvers.newton.augmented import NewtonAugmented
+from marginbench.solvers.newton.smoothing import Block
 
 BIASES = ("none", "free", "augmented")
 ALL = pytest.mark.parametrize(
@@ -351,13 +351,13 @@ def test_patience_with_h_saves_newton_steps_where_systems_are_dear(monkeypatch):
 
     patient = steps()
     for name, value in {"PATIENT": 0.35, "EASY": 1000, "LONG": 300, "widest": lambda _: 2.0}.items():
-        monkeypatch.setattr(f"solvers.newton_augmented.{name}", value)  # as for small systems
+        monkeypatch.setattr(f"marginbench.solvers.newton.augmented.{name}", value)  # as for small systems
     assert steps() > 1.5 * patient
 
 
 @pytest.mark.parametrize("bias", ["none", "free"])
 def test_auto_hands_over_where_coordinate_descent_is_stuck_and_systems_are_large(bias, monkeypatch):
-    monkeypatch.setattr("solvers.auto.DIRECT", 100)
+    monkeypatch.setattr("marginbench.solvers.auto.DIRECT", 100)
     problem = Problem(*text(n=500, d=200, length=50, topic=0.2, seed=0), 1e4, bias)
     seen = [(i.info["picked"], gap(problem, i)) for i in Auto().iterates(program_of(problem))]
     first = [g for picked, g in seen if picked == "coordinate_descent"]

@@ -12,20 +12,22 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from harness.cell import Cell, run_cell
-from harness.isolation import isolate, outcome
-from harness.isolation.confine import Order
-from harness.isolation.isolate import Isolation, Limits, spill
-from harness.isolation.spill import open_data
-from harness.known import Known
-from harness.problem import Problem
-from harness.record import Record
-from harness.store import StoreError
+from marginbench.harness.cell.run import run_cell
+from marginbench.harness.cell.spec import Cell
+from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.problem import Problem
+from marginbench.harness.records.record import Record
+from marginbench.harness.records.store import StoreError
+from marginbench.harness.running import isolation as isolate
+from marginbench.harness.running import outcome
+from marginbench.harness.running.confinement import Order
+from marginbench.harness.running.isolation import Isolation, Limits, spill
+from marginbench.harness.running.mapped_data import open_data
 
 LIMITS = Limits(seconds=10.0, memory_mb=300.0)
 SHORT = Limits(seconds=1.0, memory_mb=300.0)
 TOKEN = f"marginbench-test-{os.getpid()}-{time.monotonic_ns()}"
-DUAL = {"_target_": "harness.formulations.dual_qp.DualQP"}
+DUAL = {"_target_": "marginbench.harness.formulations.dual_qp.DualQP"}
 
 STATUS = {
     "right": ("solved", ""),
@@ -82,7 +84,7 @@ def cell(mode: str, **changes) -> Cell:
 
 
 def descent(**changes) -> Cell:
-    target = "solvers.coordinate_descent.CoordinateDescent"
+    target = "marginbench.solvers.coordinate_descent.solver.CoordinateDescent"
     return cell("", solver={"_target_": target, "seed": 3}, solver_name="coordinate_descent", seed=3, **changes)
 
 
@@ -270,7 +272,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from test_isolate import cell
-from harness.isolation.isolate import Isolation, Limits
+from marginbench.harness.running.isolation import Isolation, Limits
 with Isolation() as isolation:
     isolation.run(cell("right"), Path(sys.argv[2]), "d", None, Limits(60.0, 300.0))
     print("running", flush=True)
@@ -281,7 +283,7 @@ with Isolation() as isolation:
 @pytest.mark.parametrize("mode", ["fork_and_hang", "warm_up_hangs"])
 def test_nobody_outlives_a_killed_harness(mode, data):
     token = f"marginbench-test-{os.getpid()}-{time.monotonic_ns()}"
-    command = [sys.executable, "-c", DRIVER, str(Path(__file__).parent), str(data), mode]
+    command = [sys.executable, "-c", DRIVER, str(Path(__file__).parent / "helpers"), str(data), mode]
     environment = os.environ | {"MARGINBENCH_TEST": token}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as driver:
         assert driver.stdout is not None

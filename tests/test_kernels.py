@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from datasets import kernels
-from datasets.check import check
+from marginbench.datasets import kernel_maps as kernels
+from marginbench.datasets.check import check
 
 
 def test_polynomial_rows_have_the_kernel_as_inner_product():

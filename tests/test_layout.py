@@ -2,6 +2,8 @@
 
 import ast
 import hashlib
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -9,15 +11,43 @@ import numba
 import pytest
 import yaml
 
-from harness.listing import target
+from marginbench.harness import kernel_sources
+from marginbench.harness.commands.listing import target
 
 ROOT = Path(__file__).resolve().parents[1]
 CONF = ROOT / "conf"
 CONFIGS = sorted((CONF / "solver").glob("*.yaml")) + sorted((CONF / "formulation").glob("*.yaml"))
 
+TOOLS = ("datasets.cache", "datasets.check", "datasets.digest")
+"""What the harness may know of data: how they are checked, named and kept; no data set."""
+
+ROOMS = {
+    "harness/rowops": (),
+    "harness/model": ("harness.rowops",),
+    "harness/formulations": ("harness.model",),
+    "harness/records": ("harness.model", "harness.files"),
+    "harness/cell": ("harness.model", "harness.records", "harness.old_names"),
+    "harness/references": ("harness.model", "harness.cell", "harness.files", *TOOLS),
+    "harness/reporting": ("harness.model", "harness.records", "harness.files", "harness.old_names"),
+    "harness/running": (
+        *("harness.model", "harness.rowops", "harness.records", "harness.cell", "harness.references"),
+        *("harness.files", *TOOLS),
+    ),
+    "harness/commands": ("harness", *TOOLS),
+    "harness/validation": (
+        *("harness.model", "harness.records", "harness.cell", "harness.references", "harness.running", *TOOLS),
+    ),
+    "solvers": ("harness.model", "harness.rowops"),
+    "datasets": ("harness.files",),
+}
+"""For each room, what it may import of this project beside itself."""
+
+SHORT = {"solvers/auto.py": ("solvers.coordinate_descent", "solvers.newton")}
+"""A choice between two solvers is the one file that may name another one."""
+
 
 def imports(path: Path) -> set[str]:
-    """Modules imported anywhere in a file, inside functions too."""
+    """Modules of this project imported anywhere in a file, inside functions too, without the package's name."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -27,60 +57,69 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-def of(modules: set[str], package: str) -> set[str]:
-    return {name for name in modules if name == package or name.startswith(f"{package}.")}
+def ours(names: set[str]) -> set[str]:
+    """Without the bare packages, which `from marginbench.datasets import cache` names beside the module."""
+    packages = {"harness", "datasets", "solvers"}
+    found = {name.removeprefix("marginbench.") for name in names if name.startswith("marginbench.")}
+    return found - packages - {".".join(path.split("/")) for path in ROOMS}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "harness").rglob("*.py")), ids=lambda p: p.name)
-def test_the_harness_knows_no_solver_and_no_data_set_by_name(path):
-    found = imports(path)
-    assert not of(found, "solvers")
-    tools = {"datasets.check", "datasets.digest", "datasets.cache"}
-    assert not {name for name in of(found, "datasets") if not any(name.startswith(tool) for tool in tools)} - {
-        "datasets"
-    }
-    if path.name != "compose.py":
-        assert not of(found, "hydra")
-        assert not of(found, "omegaconf")
+def within(name: str, packages: tuple[str, ...]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "solvers").glob("[!_]*.py")), ids=lambda p: p.name)
-def test_a_solver_knows_programs_and_the_protocol_only(path):
-    found = imports(path)
-    allowed = ("harness.problem", "harness.programs", "harness.solver", "harness.kernels")
-    assert not {name for name in of(found, "harness") if not name.startswith(allowed)}
-    assert not of(found, "datasets")
-    assert not of(found, "hydra")
-    assert not of(found, "omegaconf")
-    if path.name != "auto.py":  # a choice between two solvers
-        assert not of(found, "solvers")
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "datasets").glob("[!_]*.py")), ids=lambda p: p.name)
-def test_data_sets_know_nothing_of_the_rest(path):
-    found = imports(path)
-    assert not of(found, "harness")
-    assert not of(found, "solvers")
-    assert not of(found, "hydra")
+def modules(room: str) -> list[Path]:
+    found = sorted((ROOT / room).rglob("*.py"))
+    assert found, f"{room} is gone: this test guards nothing"
+    return found
 
 
 @pytest.mark.parametrize(
-    "module", ["tables", "figures", "report", "record", "store", "comparison", "statistics", "series"]
+    ("room", "path"), [(room, path) for room in ROOMS for path in modules(room)], ids=lambda p: getattr(p, "name", p)
 )
-def test_a_report_needs_no_solver_and_no_configuration(module):
-    """Directly or through other modules of the harness."""
-    seen, queue = set(), [f"harness.{module}"]
-    while queue:
-        name = queue.pop()
-        path = ROOT / Path(*name.split(".")).with_suffix(".py")
-        if name in seen or not path.exists():
-            continue
-        seen.add(name)
-        found = imports(path)
-        assert not of(found, "hydra")
-        assert not of(found, "cvxpy")
-        queue += of(found, "harness")
-    assert not seen & {"harness.cell", "harness.compose", "harness.isolation.isolate", "harness.sweep"}
+def test_imports_go_one_way(room, path):
+    own = room.replace("/", ".")
+    if room == "solvers":
+        family = path.relative_to(ROOT / "solvers").parts[0]
+        own = f"solvers.{family}" if not family.endswith(".py") else f"solvers.{path.stem}"
+    allowed = (own, *ROOMS[room], *SHORT.get(str(path.relative_to(ROOT)), ()))
+    assert not {name for name in ours(imports(path)) if not within(name, allowed)}
+
+
+def test_every_room_is_guarded():
+    rooms = {f"harness/{path.parent.name}" for path in (ROOT / "harness").glob("*/__init__.py")}
+    assert rooms == {room for room in ROOMS if room.startswith("harness/")}
+
+
+@pytest.mark.parametrize(
+    "path", [p for top in ("harness", "solvers", "datasets") for p in modules(top)], ids=lambda p: p.name
+)
+def test_only_compose_knows_hydra(path):
+    known = {name for name in imports(path) if within(name, ("hydra", "omegaconf"))}
+    assert not known or path == ROOT / "harness" / "compose.py"
+    assert not {name for name in known if "_internal" in name}
+
+
+@pytest.mark.parametrize("path", modules("harness"), ids=lambda p: p.name)
+def test_the_harness_knows_no_solver_and_no_data_set_by_name(path):
+    found = ours(imports(path))
+    assert not {name for name in found if within(name, ("solvers",))}
+    assert not {name for name in found if within(name, ("datasets",)) and not within(name, TOOLS)}
+
+
+def test_a_report_loads_no_solver_no_compiler_and_no_isolation():
+    """As a reader of a folder would: the modules are imported, and what came with them is looked at."""
+    foreign = ("marginbench.solvers", "marginbench.harness.running", "marginbench.harness.validation", "hydra", "numba")
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in modules("harness/reporting")]
+    code = "import importlib, sys\n"
+    code += f"for name in {names!r}: importlib.import_module('marginbench.' + name.removesuffix('.__init__'))\n"
+    code += f"print(*[m for m in sys.modules if m.startswith({foreign!r})])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_no_module_is_imported_under_two_names():
+    assert not {"harness", "solvers", "datasets", "conf"} & {name.partition(".")[0] for name in sys.modules}
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: f"{p.parent.name}-{p.stem}")
@@ -95,7 +134,9 @@ def test_every_configuration_names_all_fields_of_what_it_makes(path):
 
 
 def test_every_method_names_a_formulation_and_a_solver_that_exist():
-    for path in (CONF / "method").glob("*.yaml"):
+    methods = list((CONF / "method").glob("*.yaml"))
+    assert methods
+    for path in methods:
         choices = {k: v for entry in yaml.safe_load(path.read_text())["defaults"] for k, v in entry.items()}
         assert (CONF / "formulation" / f"{choices['override /formulation']}.yaml").exists(), path
         assert (CONF / "solver" / f"{choices['override /solver']}.yaml").exists(), path
@@ -108,14 +149,13 @@ def test_the_methods_that_scripts_rely_on_are_there():
 
 
 def test_files_stay_short_enough_to_hold_one_idea():
-    long = {p.name: n for p in ROOT.glob("[hsd]*/**/*.py") if (n := len(p.read_text().splitlines())) > 350}
-    assert not long
+    paths = [p for top in ("harness", "solvers", "datasets", "tests") for p in modules(top)]
+    assert not {str(p.relative_to(ROOT)): n for p in paths if (n := len(p.read_text().splitlines())) > 350}
 
 
 def test_compiled_kernels_are_kept_apart_for_each_state_of_their_sources():
     """A kernel of an older harness must neither run nor fail to load."""
-    place = Path(numba.config.CACHE_DIR)
-    sha = hashlib.sha256()
-    for path in sorted((ROOT / "harness" / "kernels").glob("*.py")):
-        sha.update(path.read_bytes())
-    assert place.name == f"kernels-{sha.hexdigest()[:12]}"
+    sources = kernel_sources()
+    assert {path.name for path in sources} >= {"rows.py", "passes.py", "sweeps.py", "systems.py"}
+    sha = hashlib.sha256(b"".join(path.read_bytes() for path in sources))
+    assert Path(numba.config.CACHE_DIR).name == f"kernels-{sha.hexdigest()[:12]}"

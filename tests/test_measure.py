@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from conftest import random_problem
+from problems import random_problem
 
-from harness.certificate import Certificate
-from harness.measure import Budget, Seen, pass_seconds, schedule, trace
-from harness.problem import Point
-from harness.programs import Program
-from harness.solver import Iterate, Solver
+from marginbench.harness.cell.certificate import Certificate
+from marginbench.harness.cell.measure import Budget, Seen, pass_seconds, schedule, trace
+from marginbench.harness.model.problem import Point
+from marginbench.harness.model.programs import Program
+from marginbench.harness.model.solver import Iterate, Solver
 
 
 class FakeClock:

@@ -7,17 +7,17 @@ import pytest
 import scipy.sparse as sp
 from numba import njit
 
-from datasets.generators import one_hot
-from harness.kernels.faces import Face, minimise_on_face, projected_search
-from harness.kernels.passes import combine, margins, products, squared_norms, take, update_gram
-from harness.kernels.rows import add_outer, add_squares, rows_of
-from harness.kernels.smoothing import Block
-from harness.kernels.sweeps import best_length, survey
-from harness.kernels.systems import MOST, SWAP, factor, substitute
-from harness.problem import Problem
-from harness.programs import BoxDual
-from solvers.auto import Auto
-from solvers.coordinate_descent import CoordinateDescent, Descent
+from marginbench.datasets.generators import one_hot
+from marginbench.harness.model.problem import Problem
+from marginbench.harness.model.programs import BoxDual
+from marginbench.harness.rowops.passes import combine, margins, products, squared_norms, take, update_gram
+from marginbench.harness.rowops.rows import add_outer, add_squares, rows_of
+from marginbench.solvers.auto import Auto
+from marginbench.solvers.coordinate_descent.faces import Face, minimise_on_face, projected_search
+from marginbench.solvers.coordinate_descent.solver import CoordinateDescent, Descent
+from marginbench.solvers.coordinate_descent.sweeps import best_length, survey
+from marginbench.solvers.newton.smoothing import Block
+from marginbench.solvers.newton.systems import MOST, SWAP, factor, substitute
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])

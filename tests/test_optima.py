@@ -6,25 +6,25 @@ import shutil
 import numpy as np
 import pytest
 
-from harness.cli import main
-from harness.problem import problem_key
-from harness.proof.library import STORED, Entry, Library, entries
-from harness.proof.optima import check_all, make_all
+from marginbench.harness.cli import main
+from marginbench.harness.model.problem import problem_key
+from marginbench.harness.references.library import STORED, Entry, Library, entries
+from marginbench.harness.running.optima import check_all, make_all
 
 SMALL = Entry(
     "small",
-    {"_target_": "datasets.generators.overlapping", "n": 40, "d": 3, "distance": 2.0, "seed": 9},
+    {"_target_": "marginbench.datasets.generators.overlapping", "n": 40, "d": 3, "distance": 2.0, "seed": 9},
     {"C": 1.0, "bias": "free"},
 )
 METHODS = {
     "soft": {
-        "formulation": {"_target_": "harness.formulations.dual_qp.DualQP"},
-        "solver": {"_target_": "solvers.newton_augmented.NewtonAugmented"},
+        "formulation": {"_target_": "marginbench.harness.formulations.dual_qp.DualQP"},
+        "solver": {"_target_": "marginbench.solvers.newton.augmented.NewtonAugmented"},
     },
     "second": {
         "soft": {
-            "formulation": {"_target_": "harness.formulations.primal_qp.PrimalQP"},
-            "solver": {"_target_": "solvers.clarabel_qp.ClarabelQp"},
+            "formulation": {"_target_": "marginbench.harness.formulations.primal_qp.PrimalQP"},
+            "solver": {"_target_": "marginbench.solvers.clarabel_qp.ClarabelQp"},
         }
     },
     "budget": {"seconds": 10.0, "gap": 1e-11},

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import problem as lambdas
-from harness.problem import InputError, Problem
+from marginbench.harness.model import problem as lambdas
+from marginbench.harness.model.problem import InputError, Problem
 
 BIASES = ("none", "free", "augmented")
 LOSSES = ("hinge", "squared_hinge")

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from harness.problem import Problem
-from harness.programs import (
+from marginbench.harness.model.problem import Problem
+from marginbench.harness.model.programs import (
     BoxDual,
     ConeProgram,
     Hinge,

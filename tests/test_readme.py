@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import VERBS, main
-from harness.compose import Composer
+from marginbench.harness.cli import VERBS, main
+from marginbench.harness.compose import Composer
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.md").read_text()

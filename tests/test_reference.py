@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from harness.problem import InputError, Point, Problem, problem_key
-from harness.proof.enclosure import Enclosure, enclose, feasible
-from harness.proof.polish import polish
-from harness.proof.reference import Disproved, Reference, _checksum, load, make, prove, save
+from marginbench.harness.model.problem import InputError, Point, Problem, problem_key
+from marginbench.harness.references.enclosure import Enclosure, enclose, feasible
+from marginbench.harness.references.polish import polish
+from marginbench.harness.references.reference import Disproved, Reference, _checksum, load, make, prove, save
 
 BIASES = ("none", "free", "augmented")
 LOSSES = ("hinge", "squared_hinge")
@@ -110,7 +110,7 @@ class TestPolish:
         assert polished(overlapping(bias, C=np.inf)).infeasible
 
     def test_a_system_that_is_too_large_is_left_alone(self, monkeypatch):
-        monkeypatch.setattr("harness.proof.polish.LARGEST", -1)
+        monkeypatch.setattr("marginbench.harness.references.polish.LARGEST", -1)
         problem = overlapping(C=1.0)
         start = Point(np.zeros(4), 0.0, np.full(60, 0.5))
         assert polished(problem, start).upper == enclose(problem, start).upper

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from sample_records import HOSTILE, OPTIMUM, a_run, failure, hostile_run, solved
 
-from harness.reporting import figures, report, series, tables
-from harness.reporting.comparison import Comparison
+from marginbench.harness.reporting import figures, report, series, tables
+from marginbench.harness.reporting.comparison import Comparison
 
 # -- curves --------------------------------------------------------------------------------------------------------
 
@@ -119,13 +119,13 @@ def test_the_page_of_a_hundred_cells_is_small():
 
 
 def test_no_target_leads_outside_the_project():
-    assert "soft-margin dual" in report._docstring("harness.formulations.dual_qp.DualQP")
+    assert "soft-margin dual" in report._docstring("marginbench.harness.formulations.dual_qp.DualQP")
     for target in (
         "os.path.join",
         "solvers/../../x.Y",
         "solvers.../etc/passwd.Y",
         "",
-        "harness.formulations.missing.X",
+        "marginbench.harness.formulations.missing.X",
     ):
         assert report._docstring(target) == ""
 
@@ -174,6 +174,7 @@ def test_file_names_cannot_leave_the_folder_or_collide():
 
 
 def test_report_needs_no_solver():
-    modules = "('solvers', 'datasets', 'hydra', 'numba')"
-    code = f"import sys, harness.reporting.report; sys.exit(any(m.split('.')[0] in {modules} for m in sys.modules))"
+    modules = "('marginbench.solvers', 'marginbench.datasets', 'marginbench.harness.running', 'hydra', 'numba')"
+    found = f"any(m.startswith({modules}) for m in sys.modules)"
+    code = f"import sys, marginbench.harness.reporting.report; sys.exit({found})"
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(report.__file__).parent.parent).returncode == 0

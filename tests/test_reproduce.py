@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
-from harness.record import Record
-from harness.reproduce import Comparison, cell_again, compare, rankings
-from harness.store import Store
+from marginbench.harness.cli import main
+from marginbench.harness.records.record import Record
+from marginbench.harness.records.store import Store
+from marginbench.harness.running.reproduction import Comparison, cell_again, compare, rankings
 
 RUN = ["dataset=overlapping", "dataset.n=60", "dataset.d=4", "method=coordinate_descent", "budget.seconds=5"]
+
+CD = "marginbench.solvers.coordinate_descent.solver.CoordinateDescent"
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +25,13 @@ def run_folder(tmp_path_factory) -> Path:
 def local(group: str, name: str):
     """A small installation."""
     return {
-        ("solver", "coordinate_descent"): {"_target_": "solvers.coordinate_descent.CoordinateDescent", "seed": 0},
-        ("formulation", "dual_qp"): {"_target_": "harness.formulations.dual_qp.DualQP"},
-        ("dataset", "overlapping"): {"_target_": "datasets.generators.overlapping", "n": 1000, "d": 20},
-        ("dataset", "file"): {"_target_": "datasets.files.file", "path": "???"},
+        ("solver", "coordinate_descent"): {
+            "_target_": CD,
+            "seed": 0,
+        },
+        ("formulation", "dual_qp"): {"_target_": "marginbench.harness.formulations.dual_qp.DualQP"},
+        ("dataset", "overlapping"): {"_target_": "marginbench.datasets.generators.overlapping", "n": 1000, "d": 20},
+        ("dataset", "file"): {"_target_": "marginbench.datasets.files.file", "path": "???"},
     }.get((group, name))
 
 
@@ -52,11 +57,14 @@ class TestStrangers:
         record.cell["solver"] = {"_target_": "os.system", "command": "touch owned", "seed": 7}
         record.cell["dataset"] |= {"_target_": "builtins.exec", "n": 50, "d": {"_target_": "os.abort"}}
         cell = cell_again(record, local, {})
-        assert cell.solver == {"_target_": "solvers.coordinate_descent.CoordinateDescent", "seed": 7}
-        assert cell.dataset == {"_target_": "datasets.generators.overlapping", "n": 50, "d": 20}
+        assert cell.solver == {"_target_": CD, "seed": 7}
+        assert cell.dataset == {"_target_": "marginbench.datasets.generators.overlapping", "n": 50, "d": 20}
 
     def test_no_file_is_opened_that_the_user_did_not_name(self, record):
-        record.dataset, record.cell["dataset"] = "secrets", {"_target_": "datasets.files.file", "path": "/etc/passwd"}
+        record.dataset, record.cell["dataset"] = (
+            "secrets",
+            {"_target_": "datasets.files.file", "path": "/etc/passwd"},
+        )
         assert "give it as secrets=FILE" in cell_again(record, local, {})
         assert cell_again(record, local, {"secrets": "mine.csv"}).dataset["path"] == "mine.csv"
 

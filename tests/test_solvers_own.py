@@ -14,18 +14,27 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.kernels import passes, smoothing, systems
-from harness.problem import InputError, as_matrix
-from harness.programs import BoxDual, Hinge, PerceptronLoss, RegularisedRisk, SmoothedHinge, SquaredHinge
-from solvers import newton_smoothed_hinge, pegasos, perceptron, projected_gradient, sdca, smo
-from solvers.newton_augmented import NewtonAugmented
-from solvers.newton_smoothed_hinge import NewtonSmoothedHinge, block_of
-from solvers.pegasos import Pegasos
-from solvers.perceptron import Perceptron
-from solvers.projected_gradient import ProjectedGradient
-from solvers.sdca import SDCA
-from solvers.smo import SMO
-from solvers.subgradient import Subgradient, best_bias
+from marginbench.harness.model.problem import InputError, as_matrix
+from marginbench.harness.model.programs import (
+    BoxDual,
+    Hinge,
+    PerceptronLoss,
+    RegularisedRisk,
+    SmoothedHinge,
+    SquaredHinge,
+)
+from marginbench.harness.rowops import passes
+from marginbench.solvers import pegasos, perceptron, projected_gradient, sdca, smo
+from marginbench.solvers.newton import smoothed_hinge as newton_smoothed_hinge
+from marginbench.solvers.newton import smoothing, systems
+from marginbench.solvers.newton.augmented import NewtonAugmented
+from marginbench.solvers.newton.smoothed_hinge import NewtonSmoothedHinge, block_of
+from marginbench.solvers.pegasos import Pegasos
+from marginbench.solvers.perceptron import Perceptron
+from marginbench.solvers.projected_gradient import ProjectedGradient
+from marginbench.solvers.sdca import SDCA
+from marginbench.solvers.smo import SMO
+from marginbench.solvers.subgradient import Subgradient, best_bias
 
 LAYOUTS = ("dense", "csr")
 layouts = pytest.mark.parametrize("layout", LAYOUTS)

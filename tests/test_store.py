@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.plain import Damaged, dumps
-from harness.record import SCHEMA, Record
-from harness.store import Store, StoreError, cell_key, decode, encode
+from marginbench.harness.records.codec import Damaged, dumps
+from marginbench.harness.records.record import SCHEMA, Record
+from marginbench.harness.records.store import Store, StoreError, cell_key, decode, encode
 
 
 def key(k: int) -> str:
@@ -241,8 +241,8 @@ def test_a_file_too_large_is_not_read(tmp_path):
 WRITER = """
 import sys
 from pathlib import Path
-from harness.record import Record
-from harness.store import Store
+from marginbench.harness.records.record import Record
+from marginbench.harness.records.store import Store
 first = int(sys.argv[2])
 for k in range(first, first + 30):
     Store(Path(sys.argv[1])).put(Record(hash=f"{k:020x}", status="solved", message=f"writer {first} " * 500))

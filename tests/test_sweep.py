@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from sample_records import solved
 
-from harness.cell import Cell
-from harness.cli import main
-from harness.store import Store
-from harness.sweep import Planned, Sweep
+from marginbench.harness.cell.spec import Cell
+from marginbench.harness.cli import main
+from marginbench.harness.records.store import Store
+from marginbench.harness.running.sweep import Planned, Sweep
 
 SWEEP = [
     "dataset=overlapping",
@@ -34,7 +34,13 @@ TIMES = ("seconds", "passes", "peak_mb")
 def start(out: Path) -> subprocess.Popen:
     """As from a terminal: in a group of its own, and with an ear for Ctrl-C even when the tests have none."""
     ear = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    command = [sys.executable, "-c", f"{ear}; from harness.cli import main; sys.exit(main())", "run", *SWEEP]
+    command = [
+        sys.executable,
+        "-c",
+        f"{ear}; from marginbench.__main__ import main; sys.exit(main())",
+        "run",
+        *SWEEP,
+    ]
     return subprocess.Popen(
         [*command, f"out={out}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

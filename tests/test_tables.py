@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from sample_records import HOSTILE, METHODS, OPTIMUM, a_run, failure, solved
 
-from harness.record import COLUMNS, Record
-from harness.reporting import report, statistics, tables
-from harness.reporting.comparison import Comparison
+from marginbench.harness.records.record import COLUMNS, Record
+from marginbench.harness.reporting import report, statistics, tables
+from marginbench.harness.reporting.comparison import Comparison
 
 
 def the_family(records: list[Record]):

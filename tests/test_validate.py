@@ -12,36 +12,36 @@ import pytest
 import yaml
 from wrong_solvers import StaleState
 
-from harness.cell import run_cell
-from harness.certificate import certify
-from harness.cli import main
-from harness.isolation.confine import Order
-from harness.isolation.isolate import Isolation
-from harness.isolation.outcome import blank
-from harness.isolation.spill import open_data
-from harness.listing import configs, target
-from harness.problem import InputError, Point, Problem
-from harness.proof.library import Entry, Library, entries
-from harness.solver import Solver
-from harness.validation.apart import check, check_apart
-from harness.validation.choice import solver_of
-from harness.validation.lab import Setting, Subject
-from harness.validation.scorecard import Line, Row, Scorecard
-from harness.validation.suspects import suspect
-from harness.validation.table import write
-from harness.validation.validate import Examination, anytime, falling, honest_accepts, honest_claims
+from marginbench.harness.cell.certificate import certify
+from marginbench.harness.cell.run import run_cell
+from marginbench.harness.cli import main
+from marginbench.harness.commands.listing import configs, target
+from marginbench.harness.model.problem import InputError, Point, Problem
+from marginbench.harness.model.solver import Solver
+from marginbench.harness.references.library import Entry, Library, entries
+from marginbench.harness.running.confinement import Order
+from marginbench.harness.running.isolation import Isolation
+from marginbench.harness.running.mapped_data import open_data
+from marginbench.harness.running.outcome import blank
+from marginbench.harness.solver_spec import solver_of
+from marginbench.harness.validation.contract_process import check, check_apart
+from marginbench.harness.validation.diagnosis import suspect
+from marginbench.harness.validation.examination import Examination, anytime, falling, honest_accepts, honest_claims
+from marginbench.harness.validation.scorecard import Line, Row, Scorecard
+from marginbench.harness.validation.scorecard_table import write
+from marginbench.harness.validation.testbed import Setting, Subject
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 FORMULATIONS = {name: config for name, config, _ in configs("formulation", [CONF])}
-CLARABEL = {"_target_": "solvers.clarabel_qp.ClarabelQp"}
+CLARABEL = {"_target_": "marginbench.solvers.clarabel_qp.ClarabelQp"}
 REFERENCE = {
     "soft": {"formulation": FORMULATIONS["primal_qp"], "solver": CLARABEL},
     "hard": {"formulation": FORMULATIONS["hard_primal_qp"], "solver": CLARABEL},
     "budget": {"seconds": 5.0, "gap": 1e-10},
 }
-DENSE = {"_target_": "datasets.generators.overlapping", "n": 40, "d": 4, "distance": 1.5, "seed": 1}
-SPARSE = {"_target_": "datasets.generators.text", "n": 30, "d": 40, "length": 8, "topic": 0.4, "seed": 1}
-RARE = {"_target_": "datasets.generators.rare", "n": 60, "d": 4, "distance": 2.0, "ratio": 0.2, "seed": 1}
+DENSE = {"_target_": "marginbench.datasets.generators.overlapping", "n": 40, "d": 4, "distance": 1.5, "seed": 1}
+SPARSE = {"_target_": "marginbench.datasets.generators.text", "n": 30, "d": 40, "length": 8, "topic": 0.4, "seed": 1}
+RARE = {"_target_": "marginbench.datasets.generators.rare", "n": 60, "d": 4, "distance": 2.0, "ratio": 0.2, "seed": 1}
 ENTRIES = (
     Entry("dense-none", DENSE, {"C": 1.0, "bias": "none"}),
     Entry("dense-free", RARE, {"C": 0.1, "bias": "free"}),
@@ -91,7 +91,7 @@ def test_a_solver_that_is_right_keeps_everything(folder):
 
 
 def test_a_solver_that_does_nothing_keeps_no_problem(folder):
-    idle = {"_target_": "solvers.idle.Idle"}
+    idle = {"_target_": "marginbench.solvers.idle.Idle"}
     exam = Examination(idle, "idle", FORMULATIONS, Library(()), REFERENCE, Here(), folder=folder)
     assert [row.kept for row in exam.rows(ENTRIES)] == [False] * len(ENTRIES)
 
@@ -202,13 +202,13 @@ def test_the_program_decides_the_formulations():
         exam = Examination({"_target_": target}, "", FORMULATIONS, Library(()), REFERENCE, Here())
         return [route for route in exam._routes() if route]
 
-    assert routes("solvers.coordinate_descent.CoordinateDescent") == [["dual_qp", "hard_dual_qp"]]
-    assert routes("solvers.clarabel_qp.ClarabelQp") == [
+    assert routes("marginbench.solvers.coordinate_descent.solver.CoordinateDescent") == [["dual_qp", "hard_dual_qp"]]
+    assert routes("marginbench.solvers.clarabel_qp.ClarabelQp") == [
         ["primal_qp", "hard_primal_qp"],
         ["dual_qp", "hard_dual_qp"],
         ["max_margin"],
     ]
-    assert routes("solvers.perceptron.Perceptron")[0][-1] == "perceptron"
+    assert routes("marginbench.solvers.perceptron.Perceptron")[0][-1] == "perceptron"
 
 
 def test_late_is_a_run_that_the_budget_ended_while_its_error_fell():
@@ -256,7 +256,7 @@ def test_scorecards_as_a_table():
         Row("other", status="skipped"),
     ]
     lines = [Line("data untouched", "pass"), Line("anytime", "fail"), Line("seed is used", "not applicable")]
-    card = Scorecard("mine", 1e-3, rows, lines, {"solvers.mine": "abc", "osqp": "1.0"})
+    card = Scorecard("mine", 1e-3, rows, lines, {"marginbench.solvers.mine": "abc", "osqp": "1.0"})
     assert Scorecard.of(card.json()) == card
     file = StringIO()
     write([card], file)
@@ -267,7 +267,7 @@ def test_scorecards_as_a_table():
 def test_a_solver_from_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", [*__import__("sys").path])
     file = tmp_path / "my_solver_of_test.py"
-    file.write_text((Path(__file__).parent / "wrong_solvers.py").read_text())
+    file.write_text((Path(__file__).parent / "helpers" / "wrong_solvers.py").read_text())
     assert solver_of(f"{file}:Right", ["seed=3"], 0) == {"_target_": "my_solver_of_test.Right", "seed": 3}
     assert solver_of("wrong_solvers.Right", [], 7) == {"_target_": "wrong_solvers.Right", "seed": 7}
     for text, options, words in [

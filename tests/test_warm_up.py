@@ -8,11 +8,13 @@ import pytest
 PROGRAM = """
 import sys
 from numba.core.registry import CPUDispatcher
-from datasets.generators import one_hot, overlapping
-from harness.cell import instantiate
-from harness.problem import Problem
-from harness.programs import BoxDual
-from solvers import auto, coordinate_descent, newton_augmented
+from marginbench.datasets.generators import one_hot, overlapping
+from marginbench.harness.cell.spec import instantiate
+from marginbench.harness.model.problem import Problem
+from marginbench.harness.model.programs import BoxDual
+from marginbench.solvers import auto
+from marginbench.solvers.coordinate_descent import solver as coordinate_descent
+from marginbench.solvers.newton import augmented as newton_augmented
 
 solver, layout, C, bias = instantiate({"_target_": sys.argv[1]}), sys.argv[2], float(sys.argv[3]), sys.argv[4]
 X, y = one_hot(6000, 30, 5, 0.3, 0.5, 0) if layout == "csr" else overlapping(6000, 20, 2.0, 0)
@@ -23,7 +25,8 @@ program = BoxDual(problem.X, problem.y, problem.upper, problem.curvature, bias =
 
 
 def kernels():
-    modules = [m for name, m in sys.modules.items() if name.startswith(("solvers.", "harness.kernels."))]
+    ours = ("marginbench.solvers.", "marginbench.harness.rowops.")
+    modules = [m for name, m in sys.modules.items() if name.startswith(ours)]
     found = [f for m in modules for f in vars(m).values() if isinstance(f, CPUDispatcher)]
     return {(f.py_func.__name__, signature) for f in found for signature in f.signatures}
 
@@ -44,11 +47,11 @@ assert not late, late
     [
         ("auto.Auto", "csr", "0.01", "none"),
         ("auto.Auto", "dense", "1", "none"),
-        ("coordinate_descent.CoordinateDescent", "csr", "0.01", "none"),
-        ("newton_augmented.NewtonAugmented", "csr", "1", "free"),
+        ("coordinate_descent.solver.CoordinateDescent", "csr", "0.01", "none"),
+        ("newton.augmented.NewtonAugmented", "csr", "1", "free"),
     ],
 )
 def test_nothing_is_compiled_once_the_clock_runs(solver, layout, C, bias):
-    command = [sys.executable, "-c", PROGRAM, f"solvers.{solver}", layout, C, bias]
+    command = [sys.executable, "-c", PROGRAM, f"marginbench.solvers.{solver}", layout, C, bias]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -7,9 +7,9 @@ only a free bias needs a word of its own (a column y in the primal, the equality
 import numpy as np
 import scipy.sparse as sp
 
-from harness.problem import Array, Point, Problem
-from harness.programs import BoxDual, Loss, Program, QuadraticProgram, RegularisedRisk
-from harness.solver import Iterate
+from marginbench.harness.model.problem import Array, Point, Problem
+from marginbench.harness.model.programs import BoxDual, Loss, Program, QuadraticProgram, RegularisedRisk
+from marginbench.harness.model.solver import Iterate
 
 HARD = "C = inf is the hard margin: use hard_primal_qp, hard_dual_qp or max_margin"
 

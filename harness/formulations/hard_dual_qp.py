@@ -10,11 +10,18 @@ Written with the Gram matrix implied (`BoxDual`) or formed (`QuadraticProgram`).
 from dataclasses import dataclass
 from typing import ClassVar
 
-from harness.formulation import Formulation
-from harness.formulations.common import as_certificate, box_dual, dual_point, gram_program, hard_margin, vector
-from harness.problem import Array, Point, Problem
-from harness.programs import BoxDual, Program, QuadraticProgram
-from harness.solver import Iterate
+from marginbench.harness.formulations.common import (
+    as_certificate,
+    box_dual,
+    dual_point,
+    gram_program,
+    hard_margin,
+    vector,
+)
+from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.problem import Array, Point, Problem
+from marginbench.harness.model.programs import BoxDual, Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.formulations.common import risk
-from harness.formulations.perceptron import Perceptron
-from harness.problem import InputError, Problem
-from harness.programs import PerceptronLoss, Program, RegularisedRisk
+from marginbench.harness.formulations.common import risk
+from marginbench.harness.formulations.perceptron import Perceptron
+from marginbench.harness.model.problem import InputError, Problem
+from marginbench.harness.model.programs import PerceptronLoss, Program, RegularisedRisk
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ The objective is P(w, b) / (C n), in the same (w, b). Shalev-Shwartz, Singer, Sr
 from dataclasses import dataclass
 from typing import ClassVar
 
-from harness.formulation import Formulation
-from harness.formulations.common import needs_soft_hinge, risk, risk_point, sample_weight
-from harness.problem import Point, Problem, pegasos_lambda
-from harness.programs import Hinge, Program, RegularisedRisk
-from harness.solver import Iterate
+from marginbench.harness.formulations.common import needs_soft_hinge, risk, risk_point, sample_weight
+from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.problem import Point, Problem, pegasos_lambda
+from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)

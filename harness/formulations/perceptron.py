@@ -13,11 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from harness.formulation import Formulation
-from harness.formulations.common import hard_margin, risk, risk_point
-from harness.problem import Point, Problem
-from harness.programs import PerceptronLoss, Program, RegularisedRisk
-from harness.solver import Iterate
+from marginbench.harness.formulations.common import hard_margin, risk, risk_point
+from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.problem import Point, Problem
+from marginbench.harness.model.programs import PerceptronLoss, Program, RegularisedRisk
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from harness.formulation import Formulation
-from harness.formulations.common import HARD, diagonal, margin_columns, split_primal, vector
-from harness.problem import Point, Problem
-from harness.programs import Program, QuadraticProgram
-from harness.solver import Iterate
+from marginbench.harness.formulations.common import HARD, diagonal, margin_columns, split_primal, vector
+from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.problem import Point, Problem
+from marginbench.harness.model.programs import Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from typing import ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from harness.formulation import Formulation
-from harness.formulations.common import (
+from marginbench.harness.formulations.common import (
     diagonal,
     margin_columns,
     needs_soft_hinge,
@@ -25,9 +24,10 @@ from harness.formulations.common import (
     split_primal,
     vector,
 )
-from harness.problem import InputError, Point, Problem
-from harness.programs import Program, QuadraticProgram
-from harness.solver import Iterate
+from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.problem import InputError, Point, Problem
+from marginbench.harness.model.programs import Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)

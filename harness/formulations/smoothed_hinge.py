@@ -13,12 +13,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from harness import programs
-from harness.formulation import Formulation
-from harness.formulations.common import box_dual, dual_point, needs_soft_hinge, risk, smooth_risk_point
-from harness.problem import InputError, Point, Problem
-from harness.programs import BoxDual, Program, RegularisedRisk
-from harness.solver import Iterate
+from marginbench.harness.formulations.common import box_dual, dual_point, needs_soft_hinge, risk, smooth_risk_point
+from marginbench.harness.model import programs
+from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.problem import InputError, Point, Problem
+from marginbench.harness.model.programs import BoxDual, Program, RegularisedRisk
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ alpha_i = 2 C_i max(0, 1 - m_i).
 from dataclasses import dataclass
 from typing import ClassVar
 
-from harness import programs
-from harness.formulation import Formulation
-from harness.formulations.common import HARD, box_dual, dual_point, risk, smooth_risk_point
-from harness.problem import Point, Problem
-from harness.programs import BoxDual, Program, RegularisedRisk
-from harness.solver import Iterate
+from marginbench.harness.formulations.common import HARD, box_dual, dual_point, risk, smooth_risk_point
+from marginbench.harness.model import programs
+from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.problem import Point, Problem
+from marginbench.harness.model.programs import BoxDual, Program, RegularisedRisk
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)

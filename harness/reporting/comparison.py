@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from harness.record import Record
+from marginbench.harness.records.record import Record
 
 SUCCESS = ("solved", "infeasible", "unbounded")
 """Statuses that prove something of the problem; every other one is a failure, at infinity in a profile."""

@@ -22,11 +22,11 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import NullLocator
 
-from harness.record import Record
-from harness.reporting import statistics
-from harness.reporting.comparison import Comparison, Family, References, Task, succeeded
-from harness.reporting.series import X_AXES, Y_AXES, Curve, Line, Panel, Values, curves, panels
-from harness.reporting.tables import write_atomically
+from marginbench.harness.records.record import Record
+from marginbench.harness.reporting import statistics
+from marginbench.harness.reporting.comparison import Comparison, Family, References, Task, succeeded
+from marginbench.harness.reporting.series import X_AXES, Y_AXES, Curve, Line, Panel, Values, curves, panels
+from marginbench.harness.reporting.tables import write_atomically
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#767676"]
 DASHES = [(None, None), (5, 2), (1.5, 1.5), (7, 2, 1.5, 2)]

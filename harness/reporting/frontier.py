@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.record import Record
-from harness.reporting.comparison import ROUNDING, Bounds, Comparison, Family, Task, number
-from harness.reporting.statistics import Draws, Ratio, compared, log_ratio, median, resampled, spread_of
-from harness.reporting.tables import PROBLEM, markdown_line, short
+from marginbench.harness.records.record import Record
+from marginbench.harness.reporting.comparison import ROUNDING, Bounds, Comparison, Family, Task, number
+from marginbench.harness.reporting.statistics import Draws, Ratio, compared, log_ratio, median, resampled, spread_of
+from marginbench.harness.reporting.tables import PROBLEM, markdown_line, short
 
 ACCURACIES = (1e-2, 1e-3, 1e-6, 1e-9)
 BEST = "best peer"

@@ -18,9 +18,10 @@ from typing import Any
 import jinja2
 import pandas as pd
 
-from harness.record import BAD, COLUMNS, Record
-from harness.reporting import figures, frontier, statistics, tables
-from harness.reporting.comparison import (
+from marginbench.harness.old_names import current_name
+from marginbench.harness.records.record import BAD, COLUMNS, Record
+from marginbench.harness.reporting import figures, frontier, statistics, tables
+from marginbench.harness.reporting.comparison import (
     Comparison,
     Family,
     References,
@@ -32,7 +33,7 @@ from harness.reporting.comparison import (
     show_C,
     succeeded,
 )
-from harness.reporting.series import X_AXES, Y_AXES, Curve, Panel, curves, panels
+from marginbench.harness.reporting.series import X_AXES, Y_AXES, Curve, Panel, curves, panels
 
 HERE = Path(__file__).parent
 FIRST = [
@@ -242,8 +243,9 @@ def _glossary(comparison: Comparison) -> list[dict[str, Any]]:
 
 def _docstring(target: str) -> str:
     """What the module that a record names says of itself: read, never imported, and only from this project."""
-    match = re.fullmatch(r"(harness\.formulations|solvers)\.([a-z_0-9]+)\.\w+", target)
-    path = HERE.parents[1].joinpath(*match[1].split("."), f"{match[2]}.py") if match else None
+    ours = r"marginbench\.((?:harness\.formulations|solvers)(?:\.[a-z_0-9]+)+)\.\w+"
+    match = re.fullmatch(ours, current_name(target))
+    path = HERE.parents[1].joinpath(*match[1].split(".")).with_suffix(".py") if match else None
     if path is None or not path.is_file():
         return ""
     return ast.get_docstring(ast.parse(path.read_text())) or ""

@@ -7,8 +7,16 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
-from harness.record import Record
-from harness.reporting.comparison import Bounds, Comparison, Task, number, representative, seconds, succeeded
+from marginbench.harness.records.record import Record
+from marginbench.harness.reporting.comparison import (
+    Bounds,
+    Comparison,
+    Task,
+    number,
+    representative,
+    seconds,
+    succeeded,
+)
 
 FLOOR = 1e-16
 """A gap of zero is drawn here: the axes are logarithmic."""

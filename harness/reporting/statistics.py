@@ -14,8 +14,8 @@ from itertools import combinations
 
 import numpy as np
 
-from harness.record import Record
-from harness.reporting.comparison import Family, Task, number, seconds, succeeded
+from marginbench.harness.records.record import Record
+from marginbench.harness.reporting.comparison import Family, Task, number, seconds, succeeded
 
 SHIFT = 0.01
 """Seconds added before the logarithm of a geometric mean: differences far below 10 ms count for nothing."""

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 from tabulate import tabulate
 
-from harness.record import COLUMNS, Record
-from harness.reporting.comparison import SUCCESS, Comparison, References, number, show_C
+from marginbench.harness.records.record import COLUMNS, Record
+from marginbench.harness.reporting.comparison import SUCCESS, Comparison, References, number, show_C
 
 WHOLE = ("n", "d", "nnz", "seed", "repeat", "iterations", "updates", "sv_margin", "sv_inside", "sv_wrong")
 TEXT = (

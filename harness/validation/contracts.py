@@ -16,10 +16,18 @@ from itertools import islice
 import numpy as np
 import scipy.sparse as sp
 
-from harness.problem import InputError, Matrix, Point
-from harness.programs import BoxDual, RegularisedRisk
-from harness.validation.lab import Broken, Idle, Lab, Refused, started
-from harness.validation.probes import TASKS, arrays, children, fingerprint, first_line, global_random_state, same
+from marginbench.harness.model.problem import InputError, Matrix, Point
+from marginbench.harness.model.programs import BoxDual, RegularisedRisk
+from marginbench.harness.validation.probes import (
+    TASKS,
+    arrays,
+    children,
+    fingerprint,
+    first_line,
+    global_random_state,
+    same,
+)
+from marginbench.harness.validation.testbed import Broken, Idle, Lab, Refused, started
 
 LOST = 10.0
 """How many times the smallest error on the way the error at the end may be."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from harness.programs import Program
+from marginbench.harness.model.programs import Program
 
 TASKS = Path("/proc/self/task")
 """One folder for each thread, with a list of the children it started; Linux only."""

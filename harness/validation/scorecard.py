@@ -8,7 +8,7 @@ from typing import Literal
 
 from tabulate import tabulate
 
-from harness.plain import plain
+from marginbench.harness.records.codec import plain
 
 ACCURACIES = (1e-2, 1e-4, 1e-6, 1e-8)
 SKIPPED = ("skipped", "not_installed")

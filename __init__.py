@@ -1,0 +1,1 @@
+"""marginbench: certified benchmarks of solvers for the linear max-margin problem."""

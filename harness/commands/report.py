@@ -1,0 +1,18 @@
+"""marginbench report PATH...: tables, figures and report again from stored records."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from marginbench.harness.commands.options import split_flags, stored_records
+from marginbench.harness.commands.summary import finish
+from marginbench.harness.model.problem import InputError
+
+
+def main(arguments: Sequence[str]) -> int:
+    flags, paths = split_flags(arguments, {"--out": True})
+    if not paths:
+        raise InputError("report: which results? Give one folder or more, as in results/comparison/2026-01-31_12-00-00")
+    records = {record.hash: record for path in paths for record in stored_records(path)}
+    folder = Path(flags.get("--out", paths[0]))
+    command = " ".join(["marginbench", "report", *arguments])
+    return finish(list(records.values()), folder, command, sources=[Path(path) for path in paths])

@@ -1,0 +1,45 @@
+"""The protocol of a formulation: one way to write the max-margin problem down, and the way back."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Self
+
+from marginbench.harness.model.problem import Point, Problem
+from marginbench.harness.model.programs import Program
+from marginbench.harness.model.solver import Iterate
+
+
+class Formulation(ABC):
+    """Base of all formulations: a frozen dataclass whose fields are its parameters (delta, gamma, ...)."""
+
+    gives: ClassVar[tuple[type[Program], ...]]
+    """Programs it can write."""
+
+    judge: ClassVar[str] = "optimum"
+    """`optimum`: by the gap of the judged problem. `separation`: by mistakes (the perceptron's promise)."""
+
+    exact: ClassVar[bool] = True
+    """False where its optimum is not that of the judged problem (the smoothed hinge)."""
+
+    def refuses(self, problem: Problem) -> str | None:
+        """Why this problem cannot be written this way; None when it can."""
+        return None
+
+    def judged(self, problem: Problem) -> Problem:
+        """The canonical problem that its answer is compared with: the one asked for, or the hard margin."""
+        return problem
+
+    def at(self, optimum: Point, problem: Problem) -> Self:
+        """The same formulation with what depends on the optimum (a slack budget) fixed."""
+        return self
+
+    @abstractmethod
+    def program(self, problem: Problem, kind: type[Program]) -> Program:
+        """Write `problem` as a program of type `kind`, one of `gives`."""
+
+    @abstractmethod
+    def point(self, problem: Problem, program: Program, iterate: Iterate) -> Point:
+        """Read the program's answer as a point of the canonical problem."""
+
+    def infeasibility(self, problem: Problem, program: Program, iterate: Iterate):
+        """mu >= 0 with sum 1 that proves a hard margin impossible, read from the iterate; None where it has none."""
+        return None

@@ -1,0 +1,104 @@
+"""The protocol of a solver: a generator of iterates.
+
+    @dataclass(frozen=True)
+    class Halving(Solver):
+        accepts = (RegularisedRisk,)
+
+        def iterates(self, program):
+            w = np.zeros(program.d)
+            while True:
+                ...                       # one step, epoch or rung
+                yield Iterate(w)
+
+The harness owns the loop, the clock and the stopping rule; a solver knows nothing of budgets and tolerances of the
+benchmark and works in a notebook: `next(itertools.islice(Halving().iterates(program), 99, None))`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from marginbench.harness.model.problem import Array, InputError
+from marginbench.harness.model.programs import Program
+
+Claim = Literal["", "converged", "inaccurate", "infeasible", "unbounded", "limit", "failed"]
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """What a solver holds after a step. Arrays may be the solver's own: whoever keeps them copies them.
+
+    x, dual: in the program's variables; for an infeasible or unbounded program, dual or x is the certificate.
+    claim: what the solver says of it. A generator that ends without a word on its last iterate claims `converged`.
+    said: the library's own words. info: counts worth a column (`updates`, `library_seconds`, `epochs`, ...).
+    look: certify this one whatever the schedule; for the first dear steps after many cheap ones.
+    """
+
+    x: Array | None
+    dual: Array | None = None
+    claim: Claim = ""
+    said: str = ""
+    info: Mapping[str, Any] = field(default_factory=dict)
+    look: bool = False
+
+
+class Solver(ABC):
+    """Base of all solvers: a frozen dataclass whose fields are its hyper-parameters."""
+
+    accepts: ClassVar[tuple[type[Program], ...]]
+    """Programs it takes, the preferred first."""
+
+    requires: ClassVar[Mapping[str, str]] = {}
+    """Libraries it wraps -> the extra of marginbench that installs them, `""` where marginbench itself does."""
+
+    restarts: ClassVar[bool] = False
+    """True when every iterate is a cold, independent solve: each is then charged its own time, not the sum."""
+
+    deterministic: ClassVar[bool] = True
+    """Same program, same fields: same bits."""
+
+    accuracy: ClassVar[float] = 1e-6
+    """The relative gap that `marginbench validate` holds it to, on every program it accepts."""
+
+    def refuses(self, program: Program) -> str | None:
+        """Why this program cannot be solved although its type is accepted; None when it can."""
+        return None
+
+    def warm_up(self, program: Program) -> None:
+        """Whatever is paid once per process (compiling, importing), before the clock starts."""
+
+    @abstractmethod
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        """Yield after each step, epoch or rung; return when it believes it is done."""
+
+
+class Ladder(Solver):
+    """A black box that takes a tolerance: one cold solve per rung, and no tighter one after one that did not converge.
+
+    tolerances: a field of every ladder.
+    """
+
+    tolerances: Sequence[float]
+    restarts = True
+
+    def __post_init__(self) -> None:
+        given = self.tolerances
+        listed = isinstance(given, Sequence) and not isinstance(given, str)
+        if not listed or not all(isinstance(t, int | float) and t > 0.0 for t in given) or not self.rungs():
+            given = list(given) if listed else given
+            raise InputError(f"solver.tolerances={given}: needs a list of numbers above 0, at least one")
+
+    def rungs(self) -> Sequence[float]:
+        return self.tolerances
+
+    def iterates(self, program: Program) -> Iterator[Iterate]:
+        for rung in self.rungs():
+            iterate = self.solve(program, rung)
+            yield iterate
+            if iterate.claim != "converged":
+                return
+
+    @abstractmethod
+    def solve(self, program: Program, tolerance: float) -> Iterate:
+        """The iterate at which the black box stops, and its claim."""

@@ -1,0 +1,255 @@
+"""Proven enclosures of the optimum: two floats with lower <= P* <= upper, a theorem about the data as they are stored.
+
+Why it is a theorem. Floats are rational numbers, so that X, y, C_i (the float C * weight_i), w, b and alpha state one
+problem and one point exactly. Weak duality says D(alpha) <= P* <= P(w, b) for every (w, b) and every feasible alpha.
+
+- Feasibility is exact. The box 0 <= alpha_i <= C_i is a comparison of floats. With a free bias, sum alpha_i y_i = 0 is
+  made to hold in integers: alpha_i = a_i 2^k with integers 0 <= a_i < 2^53, repaired until sum a_i y_i is the integer
+  0. Every such alpha_i is a float.
+- P and D are evaluated in balls (exact.py): error-free transformations with every discarded term bounded, and
+  rounded outwards at the end. Overflow turns into [-inf, inf], underflow into a wider ball; neither into a wrong one.
+- An augmented bias is the problem without bias on [x, s], at coefficients (w, fl(b / s)): any such point bounds P*.
+- Hard margin. If all margins of (w, b) are at least m > 0, then (w, b) / m is feasible: P* <= 1/2 ||w||^2 / m^2. If
+  alpha >= 0 is feasible, so are its multiples, and the best one gives P* >= 1/2 (sum alpha)^2 / ||w(alpha)||^2. No
+  scaled point is ever rounded: only the quotients are, outwards.
+- No solution. The last bound says that no hyperplane has a geometric margin above r = ||w(alpha)|| / sum alpha. If r
+  is exactly 0 the lower bound is inf: the hard margin is proven infeasible. `hulls_meet` proves the same, in integers,
+  where an exact alpha exists but is not made of floats. Without either, what is proven is that bound on the margin.
+
+What is assumed: IEEE binary64 with rounding to nearest, and a compiler that keeps to it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from marginbench.harness.cell.certificate import validated
+from marginbench.harness.model.problem import Array, Point, Problem
+from marginbench.harness.references import exact
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """lower <= P* <= upper; P* = inf stands for a hard margin without solution."""
+
+    lower: float
+    upper: float
+
+    @property
+    def width(self) -> float:
+        """(upper - lower) / max(1, |lower|, |upper|), as the relative gap; 0 when both are inf."""
+        if self.lower == self.upper:
+            return 0.0
+        if np.isinf(self.upper):
+            return np.inf
+        return (self.upper - self.lower) / max(1.0, abs(self.lower), abs(self.upper))
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether it is proven that the hard margin has no solution."""
+        return self.lower == np.inf
+
+    @property
+    def margin(self) -> float:
+        """r: no hyperplane has a geometric margin above it (hard margin), for P* = 1 / (2 margin^2)."""
+        if self.lower <= 0.0:
+            return np.inf
+        return 0.0 if self.infeasible else _up(1.0 / _down(np.sqrt(2.0 * self.lower)))
+
+    def meet(self, other: "Enclosure") -> "Enclosure":
+        """What both prove together."""
+        return Enclosure(max(self.lower, other.lower), min(self.upper, other.upper))
+
+
+def enclose(problem: Problem, point: Point) -> Enclosure:
+    """The proven enclosure that `point` gives; without multipliers, lower is 0 = D(0)."""
+    w, b, alpha, _ = validated(problem, point)
+    alpha = np.zeros(problem.n) if alpha is None else feasible(problem, alpha)
+    if problem.hard:
+        lower, upper = _hard_lower(problem, alpha), _hard_upper(problem, w, b)
+        return Enclosure(np.inf if np.isinf(upper) and hulls_meet(problem, alpha) else lower, upper)
+    proven_dual, _ = exact.bounds(dual(problem, alpha))
+    _, proven_primal = exact.bounds(primal(problem, w, b))
+    return Enclosure(max(0.0, float(proven_dual)), float(proven_primal))
+
+
+# -- P and D as balls --------------------------------------------------------------------------------------------
+
+
+def primal(problem: Problem, w: Array, b: float) -> Array:
+    """P(w, b) of a soft margin, as one ball"""
+    v, intercept = _coefficients(problem, w, b)
+    slack = exact.positive_part(exact.short_of(1.0, problem.features, problem.y, v, intercept))
+    if problem.loss == "squared_hinge":
+        slack = exact.times(slack, slack)
+    loss = exact.dot(slack, exact.balls(problem.penalty))
+    return _combine((0.5, _norm2(exact.balls(v))), (1.0, loss))
+
+
+def dual(problem: Problem, alpha: Array) -> Array:
+    """D(alpha) of a soft margin, as one ball, for an alpha that is feasible exactly"""
+    a = exact.balls(alpha)
+    total = exact.dot(a, exact.balls(np.ones(problem.n)))
+    norm2 = _norm2(exact.weights(problem.features, alpha * problem.y))
+    if problem.loss == "hinge":
+        return _combine((1.0, total), (-0.5, norm2))
+    curvature = exact.dot(exact.times(a, a), exact.inverse(4.0 * problem.penalty))
+    return _combine((1.0, total), (-0.5, norm2), (-1.0, curvature))
+
+
+def _coefficients(problem: Problem, w: Array, b: float) -> tuple[Array, float]:
+    return problem.join(w, b), b if problem.bias == "free" else 0.0
+
+
+def _norm2(v: Array) -> Array:
+    return exact.dot(v, v)
+
+
+def _combine(*terms: tuple[float, Array]) -> Array:
+    """The ball of sum_k c_k x_k"""
+    return exact.dot(exact.balls(np.array([c for c, _ in terms])), np.array([x for _, x in terms]))
+
+
+# -- hard margin -------------------------------------------------------------------------------------------------
+
+
+def _up(x: float) -> float:
+    return float(np.nextafter(x, np.inf))
+
+
+def _down(x: float) -> float:
+    return float(np.nextafter(x, -np.inf))
+
+
+def _hard_upper(problem: Problem, w: Array, b: float) -> float:
+    """An upper bound of 1/2 ||w||^2 / m^2, m the smallest margin"""
+    v, intercept = _coefficients(problem, w, b)
+    _, short = exact.bounds(exact.short_of(0.0, problem.features, problem.y, v, intercept))
+    smallest = -float(short.max())
+    _, norm2 = exact.bounds(_norm2(exact.balls(v)))
+    square = _down(smallest * smallest) if 0.0 < smallest < np.inf else 0.0
+    if not square > 0.0:
+        return np.inf
+    return 0.0 if norm2 == 0.0 else _up(_up(0.5 * float(norm2)) / square)
+
+
+def _hard_lower(problem: Problem, alpha: Array) -> float:
+    """A lower bound of 1/2 (sum alpha)^2 / ||w(alpha)||^2; inf where w(alpha) is exactly 0"""
+    total = float(exact.bounds(exact.dot(exact.balls(alpha), exact.balls(np.ones(problem.n))))[0])
+    norm2 = float(exact.bounds(_norm2(exact.weights(problem.features, alpha * problem.y)))[1])
+    if not total > 0.0:
+        return 0.0
+    return np.inf if norm2 == 0.0 else max(0.0, _down(_down(total * total) / _up(2.0 * norm2)))
+
+
+# -- multipliers that are feasible exactly -----------------------------------------------------------------------
+
+
+def feasible(problem: Problem, alpha: Array) -> Array:
+    """A feasible alpha near the given one, exactly: inside the box and, with a free bias, sum alpha_i y_i = 0.
+
+    What is feasible already comes back as it is, so that a stored alpha proves the same numbers on every machine.
+    """
+    alpha = np.clip(alpha, 0.0, problem.upper)
+    if problem.bias != "free":
+        return alpha
+    y = problem.y.astype(np.int64)
+    a, top, exponent = _on_grid(problem, alpha)
+    if _excess(a, y) != 0:
+        with np.errstate(all="ignore"):  # what overflows there is no proposal; _on_grid takes 0 instead
+            alpha = problem.feasible_dual(alpha)
+        a, top, exponent = _on_grid(problem, alpha)
+        a = _balanced(a, top, y)
+    return np.ldexp(a.astype(float), exponent)
+
+
+def _on_grid(problem: Problem, alpha: Array) -> tuple[Array, Array, int]:
+    """(a, top, k): integers 0 <= a_i <= top_i < 2^53 with alpha_i near a_i 2^k and top_i 2^k <= C_i"""
+    largest = float(alpha.max(initial=0.0))
+    if not 2.0**-1000 < largest < 2.0**1000:  # there are better multipliers than these: 0
+        return np.zeros(problem.n, np.int64), np.zeros(problem.n, np.int64), 0
+    exponent = int(np.frexp(largest)[1]) - 53
+    with np.errstate(over="ignore"):
+        top = np.minimum(np.floor(np.ldexp(problem.upper, -exponent)), 2.0**53 - 1.0)
+    a = np.minimum(np.rint(np.ldexp(alpha, -exponent)), top)
+    return a.astype(np.int64), top.astype(np.int64), exponent
+
+
+def _excess(a: Array, y: Array) -> int:
+    """sum a_i y_i, by two sums of at most n 2^27 each: one sum could leave 64 bits."""
+    return (int(((a >> 26) * y).sum()) << 26) + int(((a & (2**26 - 1)) * y).sum())
+
+
+def _balanced(a: Array, top: Array, y: Array) -> Array:
+    """Integers 0 <= a_i <= top_i with sum a_i y_i = 0, near the given ones.
+
+    The multipliers strictly inside the box pay first, the roomiest first: their margins are 1 near the optimum, so that
+    D changes to second order only. Taking from the class with the larger sum always ends it.
+    """
+    excess = _excess(a, y)
+    order = np.argsort(-np.where((a > 0) & (a < top), np.minimum(a, top - a), 0), kind="stable")
+    a = a.copy()
+    for i in order:
+        if excess == 0:
+            break
+        shrinks = int(y[i]) * excess > 0
+        move = min(abs(excess), int(a[i] if shrinks else top[i] - a[i]))
+        a[i] += -move if shrinks else move
+        excess -= move if excess > 0 else -move
+    return a
+
+
+# -- infeasibility where no certificate is made of floats --------------------------------------------------------
+
+
+def hulls_meet(problem: Problem, mu: Array, most: int = 64) -> bool:
+    """Whether it is proven that some real mu >= 0, not 0, has sum mu_i y_i x_i = 0 (and, free bias, sum mu_i y_i = 0).
+
+    Only the support of the given mu is used, and at most `most` rows: the relations between these rows of rational
+    numbers are computed in integers. One without a change of sign is the proof.
+    """
+    support = np.flatnonzero(mu > 0.0)
+    if not 0 < support.size <= most:
+        return False
+    Z = problem.features[support]
+    Z = problem.y[support, None] * (Z.toarray() if sp.issparse(Z) else Z)
+    rows = np.vstack([Z.T, problem.y[support]] if problem.bias == "free" else [Z.T])
+    relations = _relations([_integers(row) for row in rows if row.any()], support.size)
+    return any(min(relation) >= 0 or max(relation) <= 0 for relation in relations)
+
+
+def _integers(row: Array) -> list[int]:
+    """The row times the power of two that makes integers of it; relations between columns stay what they are."""
+    ratios = [float(x).as_integer_ratio() for x in row]
+    common = max(denominator for _, denominator in ratios)
+    return [numerator * (common // denominator) for numerator, denominator in ratios]
+
+
+def _relations(rows: list[list[int]], size: int) -> list[list[int]]:
+    """A basis of all x with sum_j row_j x_j = 0 for all rows.
+
+    Gauss and Jordan without fractions (Bareiss 1968): every division by the previous pivot is exact.
+    """
+    pivots: list[int] = []
+    previous = 1
+    for column in range(size):
+        at = next((i for i in range(len(pivots), len(rows)) if rows[i][column]), None)
+        if at is None:
+            continue
+        k = len(pivots)
+        rows[k], rows[at] = rows[at], rows[k]
+        pivot, lead = rows[k], rows[k][column]
+        for i, row in enumerate(rows):
+            if i != k:
+                rows[i] = [(lead * a - row[column] * c) // previous for a, c in zip(row, pivot, strict=True)]
+        pivots.append(column)
+        previous = lead
+    relations = []
+    for loose in sorted(set(range(size)) - set(pivots)):
+        relation = [0] * size
+        relation[loose] = previous
+        for k, column in enumerate(pivots):
+            relation[column] = -rows[k][loose]
+        relations.append(relation)
+    return relations

@@ -1,0 +1,84 @@
+"""The reference problems: which there are, how to build one, and what is proven of them."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from marginbench.datasets import cache
+from marginbench.datasets.check import check
+from marginbench.datasets.digest import digest
+from marginbench.harness.cell.spec import instantiate, make_problem
+from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.problem import Problem
+from marginbench.harness.references.reference import Disproved, Reference, load
+
+ROOT = Path(__file__).resolve().parents[2]
+CONF = ROOT / "conf"
+STORED = ROOT / "results" / "reference"
+LISTS = ("C", "bias", "loss", "weight")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A reference problem as configuration: what to load, and what is asked of it."""
+
+    name: str
+    dataset: dict[str, Any]
+    problem: dict[str, Any] = field(default_factory=dict)
+
+    def build(self) -> tuple[Problem, str]:
+        """The problem, and the digest of its data."""
+        X, y = instantiate(self.dataset)
+        X, y = check(X, y, self.name)
+        return make_problem(X, y, self.problem), digest(X, y)
+
+
+def entries(data: Path | None = None, path: Path = CONF / "library.yaml") -> Iterator[Entry]:
+    """All reference problems of conf/library.yaml; those on public files only where `data` is the folder of them."""
+    for item in yaml.safe_load(path.read_text()):
+        dataset = yaml.safe_load((CONF / "dataset" / f"{item['dataset']}.yaml").read_text()) | item.get("with", {})
+        if "${data}" in str(dataset.get("path")):
+            if data is None:
+                continue
+            dataset["path"] = dataset["path"].replace("${data}", str(data))
+        for values in itertools.product(*(item.get(key, [None]) for key in LISTS)):
+            problem = {key: value for key, value in zip(LISTS, values, strict=True) if value is not None}
+            yield Entry("-".join([item["dataset"], *(str(v) for v in problem.values())]), dataset, problem)
+
+
+class Library:
+    """What is stored as proven, by problem key; the first folder that has a key wins.
+
+    By default the references that come with marginbench, then those that the user made.
+    """
+
+    def __init__(self, folders: Sequence[Path] | None = None) -> None:
+        self.folders = [STORED, cache.folder() / "reference"] if folders is None else folders
+
+    def reference(self, key: str) -> Reference | None:
+        for folder in self.folders:
+            path = folder / f"{key}.json"
+            if path.exists():
+                return load(path)
+        return None
+
+    def known(self, key: str) -> Known | None:
+        """For a cell; a damaged reference is as good as none here, and named by `reference --check`."""
+        try:
+            found = self.reference(key)
+        except Disproved:
+            return None
+        if found is None:
+            return None
+        if found.enclosure.infeasible:
+            return Known(source="stored", infeasible=True)
+        return Known(found.lower, found.upper, "stored", found.point)
+
+    def bounds(self, keys: Iterable[str]) -> dict[str, tuple[float, float | None, str]]:
+        """Problem key -> (lower, upper, "stored"), for tables."""
+        known = ((key, self.known(key)) for key in keys)
+        return {key: (k.lower, k.upper, k.source) for key, k in known if k is not None and k.lower is not None}

@@ -1,0 +1,104 @@
+"""The verb `reference`: make reference optima with two independent methods and a proof, and prove stored ones again."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from marginbench.datasets import cache
+from marginbench.harness.cell.measure import Budget
+from marginbench.harness.cell.spec import Cell, Config
+from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.problem import Point, Problem, problem_key
+from marginbench.harness.references.library import Entry, Library
+from marginbench.harness.references.reference import Disproved, Reference, make, prove, save
+from marginbench.harness.running.isolation import Isolation, Limits
+from marginbench.harness.running.mapped_data import Data, spill
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One line of the result: what is proven of an entry, or why nothing is."""
+
+    name: str
+    reference: Reference | None
+    failure: str = ""
+
+    def __str__(self) -> str:
+        if self.reference is None:
+            return f"{self.name:40s} FAILED: {self.failure}"
+        found = self.reference.enclosure
+        if found.infeasible:
+            return f"{self.name:40s} proven to have no solution"
+        by = " and ".join(dict.fromkeys(self.reference.makers))
+        return f"{self.name:40s} P* in [{found.lower!r}, {found.upper!r}], width {found.width:.1e}, by {by}"
+
+
+def make_all(entries: Iterable[Entry], methods: Config, folder: Path, library: Library) -> Iterator[Proof]:
+    """References for the entries that have none, written to `folder`."""
+    with Isolation() as isolation:
+        for entry in entries:
+            problem, digest = entry.build()
+            if library.reference(problem_key(problem, digest)) is None:
+                points = dict(_points(entry, problem, digest, methods, isolation))
+                if points:
+                    reference = make(problem, digest, points)
+                    save(reference, folder)
+                    yield Proof(entry.name, reference)
+                else:
+                    yield Proof(entry.name, None, "no method returned a point")
+
+
+def _points(
+    entry: Entry, problem: Problem, digest: str, methods: Config, isolation: Isolation
+) -> Iterator[tuple[str, Point]]:
+    """(method, point) of each of the two methods that returned one; polishing finds multipliers where it has none."""
+    side = "hard" if problem.hard else "soft"
+    data = spill(problem.X, problem.y, digest, cache.folder() / "data")
+    budget = {**Budget().__dict__, **methods["budget"]}
+    limits = Limits(seconds=3.0 * budget["seconds"], memory_mb=16384.0)
+    for pair in (methods[side], methods["second"][side]):
+        formulation, solver = pair["formulation"], pair["solver"]
+        cell = Cell(entry.dataset, entry.problem, formulation, solver, entry.name, "", "", budget=budget)
+        point = isolation.run(cell, data, digest, None, limits, None).point
+        if point is not None:
+            alpha = np.zeros(problem.n) if point.alpha is None else point.alpha
+            yield solver["_target_"].rpartition(".")[2], point._replace(alpha=alpha)
+
+
+def check_all(entries: Iterable[Entry], library: Library) -> Iterator[Proof]:
+    """Each stored reference of the entries, proven again from the data alone."""
+    for entry in entries:
+        problem, digest = entry.build()
+        try:
+            reference = library.reference(problem_key(problem, digest))
+            if reference is None:
+                yield Proof(entry.name, None, "no reference is stored")
+                continue
+            prove(reference, problem, digest)
+            yield Proof(entry.name, reference)
+        except Disproved as error:
+            yield Proof(entry.name, None, str(error))
+
+
+def compute_known(cell: Cell, judged: Problem, data: Data, reference: Config, isolation: Isolation) -> Known:
+    """What the pair of conf/reference finds of the problem that judges `cell`, certified like any other answer."""
+    side = reference["hard" if judged.hard else "soft"]
+    trusted = replace(
+        cell,
+        problem={**cell.problem, "C": judged.C, "bias": judged.bias, "loss": judged.loss},
+        formulation=side["formulation"],
+        solver=side["solver"],
+        budget={**Budget().__dict__, **reference["budget"]},
+    )
+    limits = Limits(seconds=3.0 * float(reference["budget"]["seconds"]), memory_mb=float(cell.limits["memory_mb"]))
+    outcome = isolation.run(trusted, data.path, data.digest, None, limits, None)
+    record, point = outcome.record, outcome.point
+    return Known(
+        lower=record.dual if record.dual_source == "own" else None,
+        upper=record.primal,
+        source="computed",
+        point=point if record.primal is not None else None,
+        infeasible=record.status == "infeasible",
+    )

@@ -1,0 +1,240 @@
+"""A sweep: cells in, records out. Data are loaded and every cell is checked before the first one runs."""
+
+import json
+import random
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from marginbench.datasets import cache
+from marginbench.datasets.check import check
+from marginbench.datasets.digest import digest
+from marginbench.harness.cell.spec import Cell, Config, instantiate, library_versions, make_problem
+from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.problem import InputError, Problem, problem_key
+from marginbench.harness.model.solver import Solver
+from marginbench.harness.records.record import Record
+from marginbench.harness.records.run_folder import earlier_runs, new_folder, write_provenance
+from marginbench.harness.records.store import Store, cell_key
+from marginbench.harness.references.computed import FOLDER, read_known, write_known
+from marginbench.harness.references.library import Library
+from marginbench.harness.running.isolation import Isolation, Limits
+from marginbench.harness.running.mapped_data import Data, spill
+from marginbench.harness.running.optima import compute_known
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A cell that passed all checks, the problem that judges it, and the names of its record and of its first run."""
+
+    cell: Cell
+    data: Data
+    judged: Problem
+    problem: str
+    key: str
+    first: str
+
+
+def load(cells: Sequence[Cell], folder: Path) -> dict[str, Data]:
+    """Each distinct data set once, by its configuration."""
+    loaded: dict[str, Data] = {}
+    for cell in cells:
+        config = json.dumps(cell.dataset, sort_keys=True)
+        if config not in loaded:
+            try:
+                X, y = instantiate(cell.dataset)
+                X, y = check(X, y, cell.dataset_name)
+            except (ValueError, OSError) as error:
+                raise InputError(f"dataset={cell.dataset_name}: {error}") from None
+            name = digest(X, y)
+            loaded[config] = Data(X, y, name, spill(X, y, name, folder))
+    return loaded
+
+
+def plan(cells: Sequence[Cell], loaded: dict[str, Data]) -> list[Planned]:
+    """Every cell with its key, in order. Raises InputError for what cannot be."""
+    planned = []
+    for cell in cells:
+        data = loaded[json.dumps(cell.dataset, sort_keys=True)]
+        formulation: Formulation = instantiate(cell.formulation)
+        solver: Solver = instantiate(cell.solver)
+        judged = formulation.judged(make_problem(data.X, data.y, cell.problem))
+        check_numbers("budget.", cell.budget)
+        check_numbers("limits.", cell.limits)
+        name = problem_key(judged, data.digest)
+        key = partial(
+            cell_key,
+            name,
+            formulation=cell.formulation,
+            solver=cell.solver,
+            budget=cell.budget,
+            limits=cell.limits,
+            seed=cell.seed,
+            versions=library_versions(solver),
+        )
+        planned.append(Planned(cell, data, judged, name, key(repeat=cell.repeat), key(repeat=0)))
+    return planned
+
+
+def check_numbers(group: str, config: Config) -> None:
+    """Every budget and limit is a number above 0."""
+    for name, value in config.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            raise InputError(f"{group}{name}={value}: needs a number above 0")
+
+
+def cpu_seconds(record: Record) -> float:
+    """Of the whole process of a cell; infinity where that was ended from outside."""
+    return float(record.machine.get("process_cpu_seconds", np.inf))
+
+
+class Sweep:
+    """Runs planned cells, in random order and each in a process of its own, into a store."""
+
+    def __init__(
+        self, folder: Path, reference: Config | None, earlier: Sequence[Path] = (), library: Library | None = None
+    ):
+        self.store = Store(folder)
+        self.folder = folder
+        self.reference = reference
+        self.earlier = [Store(path) for path in earlier]
+        self.library = library or Library()
+        self.known: dict[str, Known] = {}
+        self.reused = 0
+        self.left_out = 0
+        """Repeats not run, since the first run of their cell was dear."""
+        self.costs: list[float] = []
+        """CPU seconds of each cell beside its solver: this process, the cell's certificates and its start."""
+
+    def records(self, planned: Sequence[Planned], seed: int = 0, repeat_below: float = np.inf) -> Iterator[Record]:
+        """Run what is missing; yield each record when it is stored.
+
+        Repeats take turns, and within a turn the order is random: that spreads drifts of the machine. A cell whose
+        first run took more CPU seconds than `repeat_below` is not repeated.
+        """
+        missing, spent = [], {}
+        for one in planned:
+            found = self._stored(one)
+            if found is None:
+                missing.append(one)
+            else:
+                self.reused += 1
+                spent[one.key] = cpu_seconds(found)
+                yield found
+        random.Random(seed).shuffle(missing)
+        missing.sort(key=lambda one: one.cell.repeat)
+        with Isolation() as isolation:
+            for one in tqdm(missing, desc="cells", unit="cell", disable=None, leave=False):
+                if one.cell.repeat > 0 and spent.get(one.first, 0.0) > repeat_below:
+                    self.left_out += 1
+                    continue
+                record = self.run(one, isolation)
+                spent[one.key] = cpu_seconds(record)
+                yield record
+
+    def run(self, one: Planned, isolation: Isolation) -> Record:
+        known = self._known(one, isolation)
+        log = self.folder / "logs" / f"{one.key}.log"
+        limits = Limits(**one.cell.limits)
+        start = time.process_time()
+        record = isolation.run(one.cell, one.data.path, one.data.digest, known, limits, log).record
+        record.hash = one.key
+        self.store.put(record)
+        own = time.process_time() - start
+        self.costs.append(own + record.machine.get("process_cpu_seconds", 0.0) - (record.cpu_seconds or 0.0))
+        return record
+
+    def _stored(self, one: Planned) -> Record | None:
+        """The record of this cell from here or from an earlier run, under the names used now."""
+        for store in (self.store, *self.earlier):
+            if (record := store.get(one.key)) is not None:
+                record.dataset, record.method = one.cell.dataset_name, one.cell.method
+                record.formulation, record.solver = one.cell.formulation_name, one.cell.solver_name
+                if store is not self.store:
+                    self._keep_known(store, record.problem)  # first: a record here is never without its reference
+                    self.store.put(record)
+                return record
+        return None
+
+    # -- what is known of a problem ------------------------------------------------------------------------------
+
+    def _known(self, one: Planned, isolation: Isolation) -> Known:
+        """From the library of proven references, from this run's folder, or computed now and kept there."""
+        if one.problem not in self.known:
+            path = self.folder / FOLDER / f"{one.problem}.npz"
+            known = self.library.known(one.problem) or read_known(path)
+            if known is None:
+                known = Known() if self.reference is None else self._compute(self.reference, one, isolation, path)
+            self.known[one.problem] = known
+        return self.known[one.problem]
+
+    def _keep_known(self, store: Store, problem: str) -> None:
+        """A record found in an earlier run brings along what that run knew of its problem."""
+        known, path = read_known(store.folder / FOLDER / f"{problem}.npz"), self.folder / FOLDER / f"{problem}.npz"
+        if known is not None and not path.exists():
+            write_known(path, known)
+
+    def _compute(self, reference: Config, one: Planned, isolation: Isolation, path: Path) -> Known:
+        known = compute_known(one.cell, one.judged, one.data, reference, isolation)
+        write_known(path, known)
+        return known
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that ended: its folder, its records, and what to say of it beside them."""
+
+    folder: Path
+    records: list[Record]
+    asked: list[Record | None]
+    """For each cell that was asked for its record; None where it was not run after all."""
+    notes: list[str]
+    interrupted: bool
+
+
+def run_cells(cells: Sequence[Cell], config: Config, name: str, command: str) -> Finished:
+    """Check everything, and run what no earlier run has."""
+    out = Path(str(config["out"]))
+    check_numbers("", {"repeat_below": config["repeat_below"]})
+    asked = plan(cells, load(cells, cache.folder() / "data"))
+    planned = list({one.key: one for one in asked}.values())  # cells that come to the same thing are one
+    earlier = [] if config["fresh"] else earlier_runs(out, name)
+    folder = new_folder(out, name)
+    digests = {one.cell.dataset_name: one.data.digest for one in planned}
+    write_provenance(folder, command, [one.cell.__dict__ for one in planned], digests)
+    sweep = Sweep(folder, config["reference"] or None, earlier)
+    prepared = time.process_time() / max(1, len(planned))
+    records: dict[str, Record] = {}
+    interrupted = False
+    try:
+        for record in sweep.records(planned, config["seed"], float(config["repeat_below"])):
+            records[record.hash] = record
+    except KeyboardInterrupt:
+        interrupted = True
+        records |= {record.hash: record for record in sweep.store.records()}  # one may be stored and not yet handed on
+    notes = _notes(sweep, prepared, config["repeat_below"])
+    if interrupted:
+        left = len(planned) - len(records) - sweep.left_out
+        notes.append(f"interrupted with {left} cells to go; the same command goes on from here")
+    return Finished(folder, list(records.values()), [records.get(one.key) for one in asked], notes, interrupted)
+
+
+def _notes(sweep: Sweep, prepared: float, repeat_below: float) -> list[str]:
+    """What the reader of a terminal should know; `prepared`: CPU seconds of start-up for each cell."""
+    notes = []
+    if sweep.reused:
+        notes.append(f"{sweep.reused} found in earlier runs; fresh=true runs them again")
+    if sweep.costs:
+        cost = 1e3 * (statistics.median(sweep.costs) + prepared)
+        notes.append(f"the harness took {cost:.0f} ms of CPU a cell beside the solver (median; start-up shared out)")
+    if sweep.left_out:
+        limit = f"{repeat_below} s of CPU (repeat_below)"
+        notes.append(f"{sweep.left_out} repeats left out: the first run of their cell took more than {limit}")
+    return notes

@@ -1,0 +1,186 @@
+"""Where contracts are checked: one solver, one formulation, one small problem whose optimum is known."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from marginbench.harness.cell.certificate import certify, validated
+from marginbench.harness.cell.run import run_cell
+from marginbench.harness.cell.spec import Cell, Config, chosen_kind, instantiate, make_problem
+from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.problem import Array, InputError, Matrix, Point, Problem
+from marginbench.harness.model.programs import Program, RegularisedRisk
+from marginbench.harness.model.solver import Iterate, Solver
+
+STEPS = 5
+"""Iterates that are compared bit by bit."""
+
+SLACK = 2.0
+"""How many times the promised error an answer to another problem, taken back, may have."""
+
+
+class Broken(Exception):
+    """The contract is broken; the message says how."""
+
+
+class Idle(Exception):
+    """The contract does not apply; the message says why."""
+
+
+class Refused(Idle):
+    """The solver does not take the program; the message is its reason."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A formulation and a problem that the solver takes."""
+
+    name: str
+    formulation: Config
+    problem: Config
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is examined. reference: the trusted pair for optima; seconds: for one solve."""
+
+    solver: Config
+    settings: tuple[Setting, ...]
+    reference: Config
+    accuracy: float
+    seconds: float
+
+
+class Lab:
+    """One solver in one setting. Every program is made of copies, so that a solver that writes spoils nothing else."""
+
+    def __init__(self, subject: Subject, setting: Setting) -> None:
+        self.subject, self.setting = subject, setting
+        self.formulation: Formulation = instantiate(setting.formulation)
+        self.hard = bool(np.isinf(setting.problem["C"]))
+        self.judge = self.problem()
+
+    def data(self, seed: int = 0) -> tuple[Array, Array]:
+        """Multiples of 1/16, so that float32 and scaling by 2 change no bit; separable where the setting needs it; and
+        off the origin, so that the three biases differ."""
+        rng = np.random.default_rng(seed)
+        y = np.where(np.arange(60) % 3 == 0, -1.0, 1.0)
+        X = rng.normal(size=(60, 6)) + (4.0 if self.hard else 0.7) * y[:, None] * np.array([1, -1, 1, 0, 0, 0])
+        X[:, 3:] *= rng.random((60, 3)) < 0.5
+        X[:, 0] += 3.0
+        return np.round(16.0 * X) / 16.0, y
+
+    def problem(self, X: Matrix = None, y: Array | None = None, **changes: Any) -> Problem:
+        """The setting's problem, on its own data unless others are given."""
+        if X is None or y is None:
+            X, y = self.data()
+        return self.formulation.judged(make_problem(X, y, {**self.setting.problem, **changes}))
+
+    def solver(self, **changes: Any) -> Solver:
+        return instantiate({**self.subject.solver, **changes})
+
+    def program(self, problem: Problem) -> Program:
+        try:
+            return self.formulation.program(problem, chosen_kind(self.formulation, self.solver()))
+        except InputError as error:
+            raise Idle(str(error)) from None
+
+    @cached_property
+    def lower(self) -> float:
+        """The optimum of the problem, from the trusted pair."""
+        side = self.subject.reference["hard" if self.hard else "soft"]
+        asked = {"C": self.judge.C, "bias": self.judge.bias, "loss": self.judge.loss}
+        cell = Cell({}, asked, side["formulation"], side["solver"], "", "", "", budget={"gap": 1e-11})
+        dual = run_cell(cell, *self.data(), "").record.dual
+        if dual is None:
+            raise Idle("the trusted pair has no optimum for the problem of this contract")
+        return dual
+
+    def error(self, point: Point) -> float:
+        """What the promise is about, of an answer to the lab's problem."""
+        if self.formulation.judge == "separation":
+            return 0.0 if self.judge.margins(point.w, point.b).min() > 0.0 else np.inf
+        if self.formulation.exact:
+            gap = certify(self.judge, Point(point.w, point.b), self.lower).gap
+            return np.inf if gap is None else gap
+        program = self.formulation.program(self.judge, RegularisedRisk)
+        v = self.judge.join(point.w, point.b)
+        own = program.residual(np.append(v, point.b) if self.judge.bias == "free" else v, None)
+        return np.inf if own is None else own
+
+    def point(self, problem: Problem, program: Program, iterate: Iterate) -> Point:
+        try:
+            return validated(problem, self.formulation.point(problem, program, iterate))
+        except (ValueError, TypeError, IndexError) as error:
+            raise Broken(str(error)) from None
+
+    # -- runs ----------------------------------------------------------------------------------------------------
+
+    def answer(
+        self,
+        problem: Problem,
+        program: Program | None = None,
+        back: Callable[[Point], Point] = lambda point: point,
+        solver: Solver | None = None,
+    ) -> float:
+        """The smallest error of its answers to `problem`, each taken back to the lab's own problem first."""
+        solver, program = solver or self.solver(), program or self.program(problem)
+        smallest, end = np.inf, np.inf
+        with started(solver, program) as iterates:
+            for iterate in iterates:
+                if iterate.x is not None:
+                    smallest = min(smallest, self.error(back(self.point(problem, program, iterate))))
+                if smallest <= self.subject.accuracy or time.monotonic() > end:
+                    break
+                # What it compiles for another layout of the data is not on the clock.
+                end = min(end, time.monotonic() + self.subject.seconds)
+        return smallest
+
+    def kept(self, error: float) -> str:
+        """The sentence for an error within the promise; Broken beyond."""
+        if not error <= SLACK * self.subject.accuracy:
+            raise Broken(f"the answer has a relative error of {error:.0e} in {self.subject.seconds:g} s")
+        return f"the answer has a relative error of {error:.0e}"
+
+    def errors(self, problem: Problem, solver: Solver) -> list[float]:
+        """Of all its answers until it ends by itself, or until a second is over."""
+        program, found = self.program(problem), []
+        with started(solver, program) as iterates:
+            end = time.monotonic() + min(1.0, self.subject.seconds)
+            for iterate in iterates:
+                found.append(self.error(self.point(problem, program, iterate)))
+                if time.monotonic() > end:
+                    break
+        return found
+
+    def steps(self, solver: Solver, program: Program) -> list[bytes]:
+        """The bits of the first iterates; fewer when time is over."""
+        found = []
+        with started(solver, program) as iterates:
+            end = time.monotonic() + self.subject.seconds
+            for iterate in islice(iterates, STEPS):
+                found.append(bits(iterate))
+                if time.monotonic() > end:
+                    break
+        return found
+
+
+@contextmanager
+def started(solver: Solver, program: Program) -> Iterator[Iterator[Iterate]]:
+    """The iterates of a program that it takes, closed at the end where they can be."""
+    if reason := solver.refuses(program):
+        raise Refused(reason)
+    solver.warm_up(program)
+    iterates: Any = solver.iterates(program)
+    with closing(iterates) if hasattr(iterates, "close") else nullcontext():
+        yield iterates
+
+
+def bits(iterate: Iterate) -> bytes:
+    return b"|".join(b"" if part is None else np.asarray(part).tobytes() for part in (iterate.x, iterate.dual))

@@ -1,0 +1,149 @@
+"""Sweeps of dual coordinate descent (`solvers/coordinate_descent.py`), and what a pass over all rows tells about them.
+
+    max sum_i a_i - 1/2 ||w(a)||^2 - 1/2 sum_i c_i a_i^2,  0 <= a_i <= u_i,   w(a) = sum_i a_i y_i x_i
+
+Rows at work are listed in at_work; place says where each lies in `rows`, the data or a copy of some of them.
+"""
+
+import numpy as np
+from numba import njit
+
+from marginbench.harness.rowops.passes import shuffle
+from marginbench.harness.rowops.rows import FAST, add, dot, norm2
+
+
+@njit(cache=True, fastmath=FAST)
+def term(a, slack, u, c, q):
+    """l(slack) - a slack + c a^2 / 2 >= 0, the share of a row in P - D.
+
+    At the hard margin l has slope u = inf; twice the present multiplier stands for it, and 1 for a row of zeros.
+    """
+    if slack <= 0.0:
+        return 0.5 * c * a * a - a * slack
+    best = min(slack / c, u) if c > 0.0 else u if u < np.inf else 2.0 * a + (1.0 / q if q > 0.0 else 1.0)
+    return (best - a) * (slack - 0.5 * c * (best + a))
+
+
+@njit(cache=True)
+def sweeps(
+    rows, y, upper, curvature, q, alpha, w, b, rho, at_work, place, active, run, high, low, bits, budget, end, estimates
+):
+    """Epochs until `budget` rows are visited, the estimate is below `end` or all of `estimates` are known.
+
+    Returns how many, the rows visited, how many became free or bound in the last epoch, and the new `active`, `high`,
+    `low` and b.
+    """
+    count, visited, changes = 0, 0, 0
+    while count == 0 or (count < estimates.size and visited + active <= budget and active > 0):
+        visited += active
+        runs = np.arange((active + run - 1) // run)
+        shuffle(runs, runs.size, bits)
+        active, largest, smallest, estimates[count], changes, b = epoch(
+            rows, y, upper, curvature, q, alpha, w, b, rho, at_work[:active], place, runs, run, high, low
+        )
+        high, low = largest if largest > 0.0 else np.inf, smallest if smallest < 0.0 else -np.inf
+        count += 1
+        if estimates[count - 1] <= end < np.inf:
+            break
+    return count, visited, changes, active, high, low, b
+
+
+@njit(cache=True, fastmath=FAST)
+def epoch(rows, y, upper, curvature, q, alpha, w, b, rho, at_work, place, runs, run, high, low):
+    """One sweep over `at_work`, run by run; rows that come to rest leave it.
+
+    Returns how many stay, the largest and smallest projected gradient, the estimate of the gap, how many became free or
+    bound, and b.
+    """
+    largest, smallest, estimate, changed, active = -np.inf, np.inf, 0.0, 0, 0
+    for start in runs:
+        for s in range(start * run, min((start + 1) * run, at_work.size)):
+            i = at_work[s]
+            a, u, c = alpha[i], upper[i], curvature[i]
+            r = place[s]
+            slack = 1.0 - y[i] * (dot(rows, r, w) + b)
+            g = c * a - slack
+            if (a <= 0.0 and g > high) or (a >= u and g < low):
+                at_work[s] = -1
+                continue
+            if q[i] < 0.0:
+                q[i] = norm2(rows, r)
+            projected = min(g, 0.0) if a <= 0.0 else max(g, 0.0) if a >= u else g
+            largest, smallest = max(largest, projected), min(smallest, projected)
+            estimate += term(a, slack, u, c, q[i])
+            if projected != 0.0:
+                h = q[i] + c + rho
+                if h > 0.0:
+                    alpha[i] = min(max(a - g / h, 0.0), u)
+                else:  # a row of zeros goes to its bound; at the hard margin it grows, which proves it inseparable
+                    alpha[i] = 0.0 if g >= 0.0 else u if u < np.inf else a + 1.0
+                change = (alpha[i] - a) * y[i]
+                if change != 0.0:
+                    changed += (0.0 < a < u) != (0.0 < alpha[i] < u)
+                    add(rows, r, change, w)
+                    b += rho * change
+    for s in range(at_work.size):
+        if at_work[s] >= 0:
+            at_work[active], place[active] = at_work[s], place[s]
+            active += 1
+    return active, largest, smallest, estimate, changed, b
+
+
+@njit(cache=True, fastmath=FAST)
+def survey(rows, y, upper, curvature, q, alpha, w, b, path, seen, m, high, low, at_work, read):
+    """Rows that are not at rest, listed in at_work, and the gap, in storage order.
+
+    m_i is the margin as of the w at which row i was last read, and w has since moved by path - seen_i at most, m_i by
+    ||x_i|| times that. A row that is at rest whatever its margin in between is passed over; its share of the gap is 0.
+    Returns how many rows are listed, the gap, how many were read (listed in `read`), and the bounds on t within which
+    no row passed over has t m_i = 1.
+    """
+    active, gap, count, shortest, longest = 0, 0.0, 0, 0.5, 2.0
+    for i in range(alpha.size):
+        a, u, c, way = alpha[i], upper[i], curvature[i], path - seen[i]
+        g = c * a - 1.0 + m[i]
+        if a <= 0.0 and g > high and (g - high) ** 2 > q[i] * way**2:
+            shortest = max(shortest, 1.0 / (1.0 + high))
+            continue
+        if a >= u and g < low and (g - low) ** 2 > q[i] * way**2:
+            longest = min(longest, 1.0 / (1.0 + low)) if low > -0.5 else longest
+            continue
+        m[i], seen[i] = y[i] * (dot(rows, i, w) + b), path
+        read[count], count = i, count + 1
+        slack = 1.0 - m[i]
+        gap += term(a, slack, u, c, q[i])
+        if not ((a <= 0.0 and c * a - slack > high) or (a >= u and c * a - slack < low)):
+            at_work[active] = i
+            active += 1
+    return active, gap, count, shortest, longest
+
+
+@njit(cache=True, fastmath=FAST)
+def best_length(m, read, alpha, upper, norm2, low, high):
+    """The t in [low, high] that minimises P(t w) = t^2/2 ||w||^2 + sum_i u_i max(0, 1 - t m_i), by bisection of P'.
+
+    Of rows that are not in `read` those at u_i have a slack for all these t, the others none: sum_i a_i m_i = ||w||^2.
+    """
+    near, k, always = read.copy(), read.size, norm2
+    for i in read:
+        always -= alpha[i] * m[i]
+    for guess in range(42):
+        count = 0
+        for r in range(k):  # rows with a slack for all t that are left, for none, and the others
+            i = near[r]
+            if high * m[i] <= 1.0:
+                always += upper[i] * m[i]
+            elif low * m[i] < 1.0:
+                near[count], count = i, count + 1
+        k, t = count, 1.0 if guess == 0 else (1.01 if low == 1.0 else 0.99) if guess == 1 else 0.5 * (low + high)
+        t = t if low < t < high else 0.5 * (low + high)
+        slope = t * norm2 - always
+        for r in range(k):
+            i = near[r]
+            if t * m[i] < 1.0:
+                slope -= upper[i] * m[i]
+        if slope > 0.0:
+            high = t
+        else:
+            low = t
+    return high

@@ -1,0 +1,248 @@
+"""Newton's method on the augmented Lagrangian of BoxDual: the smoothed hinge, shifted so that smoothing leaves no bias.
+
+    min 1/2 ||w||^2 + sum_i l_i(1 - m_i),   l_i(z) = max { a z - c_i a^2 / 2 : 0 <= a <= u_i },   m_i = y_i (w.x_i + b)
+
+The proximal point method in alpha (Rockafellar 1976) with semismooth Newton inside (Li, Sun, Toh 2018). Keep
+multipliers alpha; smooth every l_i around alpha_i with width h; minimise (`smoothing.py`); set alpha to the slopes
+p of the smoothed losses, which are feasible for the box; h <- 0.35 h. The shift makes each h exact in the limit, so a
+handful of steps finds the active set, and then one lands on the solution to rounding.
+
+- Rows far from the margin (|1 - m_i| > 4 h) sit at 0 or u_i: they stay out, and only their sum takes part. One pass
+  over all rows after each round gives every margin and the gap. If that grew, rows had crossed the margin: back, and
+  widen.
+- Systems beyond `direct` rows and columns are solved by conjugate gradients, and the proximal steps are made to suit
+  these (`patient_rounds`): all rows, h from where the first system is well conditioned, and slowly down.
+- Samples of the rows, the first with 10 d of each class, with u scaled up, give a first w for a fraction of a pass.
+- upper = inf without curvature (hard margin) is the same method with v_i a constant: alpha is then never capped.
+  If the data are not separable, alpha grows without bound along mu with sum_i mu_i y_i (x_i, 1) = 0.
+- Row and column scales matter little: the method is Newton's, and starts from ridge regression (h = 2). Raw counts,
+  C = 1e6 and columns scaled over 1e8 need the same few steps.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numba import njit
+
+from marginbench.harness.model.problem import Array
+from marginbench.harness.model.programs import BoxDual, Program
+from marginbench.harness.model.solver import Claim, Iterate, Solver
+from marginbench.harness.rowops.passes import add_triangle, combine, products, squared_norms
+from marginbench.harness.rowops.rows import Dense
+from marginbench.solvers.newton.smoothing import Block, State, widths
+from marginbench.solvers.newton.systems import DIRECT, check_direct, factor, substitute_back
+
+FIRST = 10
+"""Rows of each class in the first sample: d times this. With fewer than three times as many there is no sample."""
+GROWTH = 8
+"""Each sample of the start is this many times larger than the one before."""
+SHRINK = 0.35
+"""h <- SHRINK h after each proximal step."""
+WIDTH = 4.0
+"""Rows with |1 - m_i| <= WIDTH h take part."""
+EASY, LONG = 5, 20
+"""Newton steps of a patient round: with fewer than EASY of them h shrinks, and after LONG it doubles."""
+PATIENT = 0.6
+"""h <- PATIENT h after an easy round."""
+ACCURATE = 0.01
+"""Share of the gap before a patient round that ||g||^2 / 2 may be after it."""
+FINEST = 1e-9
+"""The smallest h: below it, v_i / h times the rounding of a margin would be felt in alpha."""
+ROUNDING = 1e-14
+"""Relative gap at which nothing is left to gain."""
+
+
+@dataclass(frozen=True)
+class NewtonAugmented(Solver):
+    """seed: of the samples that the method starts on. direct: the largest dense system."""
+
+    seed: int = 0
+    direct: int = DIRECT
+
+    accepts = (BoxDual,)
+
+    def __post_init__(self) -> None:
+        check_direct(self.direct)
+
+    def refuses(self, program: Program) -> str | None:
+        if not isinstance(program, BoxDual) or not program.curvature.any():
+            return None
+        kappa = program.curvature * widths(program)
+        if np.ptp(kappa) > 1e-12 * kappa.max(initial=0.0):
+            return "newton_augmented needs curvature_i upper_i (or, with upper = inf, curvature_i) alike in all rows"
+        return None
+
+    def warm_up(self, program: Program) -> None:
+        assert isinstance(program, BoxDual)
+        block = Block.of(program.head(64))
+        state = block.state(np.zeros(block.size), np.zeros(block.n), h=2.0)
+        block.minimise(state, tolerance=0.0, limit=2)
+        block.gap(state)
+        refine(block, state, widen=1.0)
+        substitute_back(factor(products(block.rows, 1, block.d) + np.eye(1)), np.ones(1))
+        add_triangle(np.ones((60, 250)), np.ones((60, 250)), np.zeros((60, 60)))  # BLAS
+        for _ in zip(range(5), self.iterates(program.head(64)), strict=False):
+            pass
+
+    def iterates(self, program: Program, start: tuple[Array, Array] | None = None) -> Iterator[Iterate]:
+        """start: (w, alpha) of another method, w followed by b where the program has the equality."""
+        assert isinstance(program, BoxDual)
+        if isinstance(program.rows, Dense) and 2 * program.n <= program.d:
+            yield from self._few_rows(program)
+            return
+        block = Block.of(program, self.direct)
+        large = min(program.n, program.d) > self.direct
+        if start is not None:
+            first = block.state(*start, h=0.3)
+            gap, scale = block.gap(first)
+            first.h = min(0.3, (gap / scale) ** 0.5)  # the gap that a proximal step of width h leaves is near h^2
+        elif large:
+            first = block.state(np.zeros(block.size), np.zeros(block.n), h=widest(block))
+        else:
+            first = self._start(block)
+        best, smallest, idle = first, np.inf, 0
+        for state, gap, scale in patient_rounds(block, first) if large else rounds(block, first):
+            idle = 0 if gap < 0.5 * smallest else idle + 1
+            done = gap <= ROUNDING * scale or idle >= (4 if state.h <= FINEST else 100 if large else 20)
+            if gap < smallest:
+                best, smallest = state, gap
+            at, gap = (best, smallest) if done else (state, gap)
+            claim: Claim = "" if not done else "converged" if gap <= 1e-9 * scale else "inaccurate"
+            yield Iterate(at.alpha, at.theta, claim=claim, info={"h": at.h, "gap": gap / scale})
+            if done:
+                return
+
+    def _few_rows(self, program: BoxDual) -> Iterator[Iterate]:
+        """The same program on n columns instead of d (leukemia: 38 instead of 7129): x_i <- l_i with L L' = X X'.
+
+        Products of rows are all that margins and multipliers depend on. w = X'c for L'c = w of the small program.
+        """
+        n = program.n
+        L = factor(products(program.rows, n, program.d))
+        for iterate in self.iterates(replace(program, X=L)):
+            assert iterate.dual is not None
+            c, w = iterate.dual[:n].copy(), np.zeros(program.d)
+            substitute_back(L, c)
+            combine(program.rows, np.ones(n), c, w)
+            yield replace(iterate, dual=np.append(w, iterate.dual[n:]))
+
+    def _start(self, block: Block) -> State:
+        """The smoothed hinge alone, alpha = 0, on samples of the rows that grow eightfold, with u scaled up.
+
+        h = 2 makes the first step ridge regression on all rows of the sample, which no C and no scale can upset.
+        """
+        classes = [np.flatnonzero(block.y > 0.0), np.flatnonzero(block.y <= 0.0)]
+        cap, parts, rng = max(750, FIRST * block.size), [], None
+        while 3 * cap < min(rows.size for rows in classes):
+            rng = rng or np.random.default_rng(self.seed)
+            parts.append(sample(block, classes, cap, rng))
+            cap *= GROWTH
+        theta, hs = np.zeros(block.size), [2.0, 0.5]
+        for part in [*parts, block]:
+            state = part.state(theta, np.zeros(part.n), h=2.0)
+            for h in hs:
+                state.h = h
+                part.minimise(state, tolerance=0.1, limit=100)
+            hs = [0.3]
+        state.h *= SHRINK
+        return state
+
+
+Rounds = Iterator[tuple[State, float, float]]
+"""A copy of the state after each round, its gap and the scale of that."""
+
+
+def rounds(block: Block, state: State) -> Rounds:
+    """Proximal steps on working sets: Newton's systems are cheap, so each round makes h much smaller."""
+    saved, least, widen = state, np.inf, 1.0
+    while True:
+        gap, scale = block.gap(state)
+        kept = state.copy()
+        yield kept, gap, scale
+        if gap > 3.0 * least and gap > 1e-7 * scale and widen < 1e6:
+            state, widen = saved.copy(), 10.0 * widen  # rows left out have crossed the margin: back, with more rows
+        else:
+            saved, least, widen = kept, gap, max(1.0, widen / 3.0)
+        while not refine(block, state, widen):
+            state, widen = saved.copy(), 10.0 * widen
+
+
+def patient_rounds(block: Block, state: State) -> Rounds:
+    """Proximal steps on all rows, for systems too large to factorise.
+
+    Their condition number grows like 1 / h, and so do the rows that change sides on the way to g = 0, so h is as large
+    as a few Newton steps a round allow: alpha comes closer at any h. Text at C = 1e4, 12500 x 5000: 7 s, when the
+    rounds for small systems take 27; 50000 x 20000: 100 s, when those have no first iterate after 80.
+    """
+    while True:
+        gap, scale = block.gap(state)
+        yield state.copy(), gap, scale
+        norm, small = float(np.linalg.norm(state.theta[: block.d])), (2.0 * ACCURATE * gap) ** 0.5
+        if block.bias and state.theta[-1] != 0.0:
+            small = min(small, ACCURATE * gap / abs(float(state.theta[-1])))  # what is unbalanced costs b of the gap
+        solved = block.minimise(state, small / norm if norm > 0.0 and gap < np.inf else 0.1, limit=LONG)
+        h = max(state.h * (PATIENT if block.steps < EASY else 1.0 if solved else 2.0), FINEST)
+        state = block.state(state.theta, state.alpha, h)  # without the rounding that updates leave
+
+
+def widest(block: Block) -> float:
+    """h with v_i ||x_i||^2 = h for the average row, so that the first system is well conditioned."""
+    q = np.empty(block.n)
+    squared_norms(block.rows, q)
+    return max(2.0, float((block.v * q).mean()))
+
+
+def refine(block: Block, state: State, widen: float) -> bool:
+    """Proximal steps on the rows within widen WIDTH h of the margin; the others are put at 0 or u_i and held.
+
+    At least 2 d rows take part: fewer need not bind w once |F| has come down to d (madelon). widen > 1, after a step
+    that failed, asks for more accuracy too: ||g|| beside ||w|| means little where columns differ in scale. False when
+    Newton's method does not settle.
+    """
+    width, least = widen * WIDTH * state.h, min(block.n, 2 * block.size)
+    index, change, moved = settle(state.m, state.alpha, block.upper, width, block.top, least)
+    if moved:
+        block.pull(change, out=state.pull)
+    part = block.take(index)
+    small = State(state.theta, state.alpha[index], state.m[index], state.pull, state.h)
+    for _ in range(2 if index.size > 0.2 * block.n else 3):
+        tolerance = max(min(0.03, 0.3 * small.h) / widen**2 if small.h > 1e-6 else 0.0, 1e-13)
+        everything = index.size == block.n
+        if not part.minimise(small, tolerance, limit=300 if everything else 60) and not everything:
+            return False
+        small.h = max(small.h * SHRINK, FINEST)
+    state.alpha[index], state.pull, state.h = small.alpha, small.pull, small.h
+    block.margins(state.theta, state.m)
+    return True
+
+
+def sample(block: Block, classes: list[Array], cap: int, rng: np.random.Generator) -> Block:
+    """`cap` rows of each class, so that none is missed (ijcnn1 has one of 10 %), with u scaled up to make up for it."""
+    chosen = [np.sort(rng.choice(rows, cap, replace=False)) for rows in classes]
+    factors = [np.full(cap, rows.size / cap) for rows in classes]
+    return block.take(np.concatenate(chosen), np.concatenate(factors))
+
+
+@njit(cache=True)
+def settle(m, alpha, upper, width, top, least):
+    """The rows that take part, `least` of them at least; those that do not move to the bound on their side.
+
+    Returns their indices, by how much each row moved, and how many did.
+    """
+    n, near = m.size, 0
+    for i in range(n):
+        near += -width <= 1.0 - m[i] <= width
+    if near < least:
+        width = np.partition(np.abs(1.0 - m), least - 1)[least - 1]
+    index, change, k, moved = np.empty(n, np.int64), np.zeros(n), 0, 0
+    for i in range(n):
+        z = 1.0 - m[i]
+        if -width <= z <= top + width or 0.0 < alpha[i] < upper[i]:
+            index[k], k = i, k + 1
+            continue
+        bound = upper[i] if z > 0.0 else 0.0
+        if bound != alpha[i]:
+            change[i] = bound - alpha[i]
+            alpha[i], moved = bound, moved + 1
+    return index[:k], change, moved

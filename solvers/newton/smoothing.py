@@ -1,0 +1,282 @@
+"""The proximal smoothing of a loss around given multipliers, and Newton's method on it.
+
+    l_i(z) = max { a z - c_i a^2 / 2 : 0 <= a <= u_i }                       hinge, its square, the smoothed hinge
+
+Given multipliers alpha and a width h, l_i gives way to the same maximum less (h / v_i)(a - alpha_i)^2 / 2. Its slope is
+
+    p_i(w, b) = clip((h alpha_i + v_i (1 - m_i)) / (h + kappa), 0, u_i),     v_i = u_i (or 1 / c_i),  kappa = c_i v_i
+
+and whose sum with 1/2 ||w||^2 has the gradient g = (w, 0) - sum_i p_i y_i (x_i, 1). With alpha = 0 and c = 0 this is
+the smoothed hinge with delta = h.
+
+Newton's matrix is diag(1, 0) + sum_F v_i (x_i, 1)(x_i, 1)' / (h + kappa), F = {i: 0 < p_i < u_i}: see `systems.py`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from marginbench.harness.model.problem import Array
+from marginbench.harness.model.programs import BoxDual
+from marginbench.harness.rowops.passes import combine, margins, squared_norms, take
+from marginbench.harness.rowops.rows import CSR, FAST, Dense, add, read_only
+from marginbench.solvers.newton.systems import DIRECT, PRODUCTS, distrust, new_system, renew, solve
+
+ROUNDING = 1e-18
+"""Newton's decrement g'H^-1 g, relative to the objective, from which on a gradient that does not shrink is rounding."""
+
+
+@dataclass
+class State:
+    """theta: w, followed by b where it is free. pull: sum_i alpha_i y_i (x_i, 1), equal to (w, 0) at the optimum."""
+
+    theta: Array
+    alpha: Array
+    m: Array
+    pull: Array
+    h: float
+
+    def copy(self) -> "State":
+        return State(self.theta.copy(), self.alpha.copy(), self.m.copy(), self.pull.copy(), self.h)
+
+
+def widths(program: BoxDual) -> Array:
+    """v_i: u_i, or 1/c_i where u_i = inf; without either (hard margin) a constant of the scale of 1 / ||x||^2."""
+    if np.isfinite(program.upper).all():
+        return program.upper
+    if (program.curvature > 0.0).all():
+        return 1.0 / program.curvature
+    q = np.empty(program.n)
+    squared_norms(program.rows, q)
+    return np.full(program.n, 1e4 / max(q.mean(), 1e-300))
+
+
+class Block:
+    """Some rows of the program and Newton's method on them.
+
+    direct: the largest dense system it may form; products: how many conjugate gradients may use instead.
+    """
+
+    def __init__(
+        self,
+        rows: Dense | CSR,
+        y: Array,
+        upper: Array,
+        v: Array,
+        kappa: float,
+        d: int,
+        bias: bool,
+        direct: int = DIRECT,
+        products: int = PRODUCTS,
+    ) -> None:
+        self.rows, self.y, self.kappa, self.d, self.bias = rows, read_only(y), kappa, d, bias
+        self.upper, self.v = read_only(upper), read_only(v)
+        self.n, self.size = y.size, d + bias
+        self.top = kappa if upper.max(initial=0.0) < np.inf else np.inf  # at 1 - m_i > top, l_i has slope u_i
+        self.system, self.steps = new_system(self.n, self.size, direct, products), 0
+
+    @classmethod
+    def of(cls, program: BoxDual, direct: int = DIRECT) -> "Block":
+        v = widths(program)
+        kappa = float((program.curvature * v).max(initial=0.0)) if program.curvature.any() else 0.0
+        return cls(program.rows, program.y, program.upper, v, kappa, program.d, program.equality, direct)
+
+    def take(self, index: Array, factor: float | Array = 1.0) -> "Block":
+        rows, upper, v = take(self.rows, index), factor * self.upper[index], factor * self.v[index]
+        limits = self.system.direct, self.system.products
+        return Block(rows, self.y[index], upper, v, self.kappa, self.d, self.bias, *limits)
+
+    def state(self, theta: Array, alpha: Array, h: float) -> State:
+        return State(theta, alpha, self.margins(theta), self.pull(alpha), h)
+
+    def margins(self, theta: Array, out: Array | None = None) -> Array:
+        m = np.empty(self.n) if out is None else out
+        margins(self.rows, self.y, theta, theta[-1] if self.bias else 0.0, m)
+        return m
+
+    def pull(self, alpha: Array, out: Array | None = None) -> Array:
+        """out + sum_i alpha_i y_i (x_i, 1)"""
+        total = np.zeros(self.size) if out is None else out
+        balance = combine(self.rows, self.y, alpha, total)
+        if self.bias:
+            total[-1] += balance
+        return total
+
+    def gradient(self, state: State) -> Array:
+        """(w, 0) - pull"""
+        g = state.theta - state.pull
+        g[self.d :] -= state.theta[self.d :]
+        return g
+
+    def gap(self, state: State) -> tuple[float, float]:
+        """P - D as a sum of terms >= 0, and the scale of P that it is compared with."""
+        w, pull = state.theta[: self.d], state.pull[: self.d]
+        if np.isinf(self.top) and self.kappa == 0.0:
+            least, reach = state.m.min(), np.linalg.norm(pull)
+            if least <= 0.0 or reach == 0.0:  # no separator yet, or none at all: then alpha grows along its proof
+                return np.inf, 1.0
+            P = 0.5 * float(w @ w) / least**2
+            return P - 0.5 * (state.alpha.sum() / reach) ** 2, max(1.0, P)
+        loss, terms = losses(state.m, state.alpha, self.upper, self.v, self.kappa)
+        gap = terms + 0.5 * float((w - pull) @ (w - pull))
+        if self.bias:
+            gap += abs(float(state.theta[-1] * state.pull[-1]))
+        return gap, max(1.0, 0.5 * float(w @ w) + loss)
+
+    def minimise(self, state: State, tolerance: float, limit: int) -> bool:
+        """One proximal step: theta and m <- those of g = 0, alpha <- p, and pull with it.
+
+        pull includes the rows held elsewhere. False when `limit` steps did not bring ||g|| below tolerance ||w||.
+        """
+        p = state.alpha.copy()
+        loss = (state.alpha, self.upper, self.v, state.h, self.kappa)
+        at = (state.theta, state.m, p, state.pull)
+        solved, self.steps = newton(self.rows, self.y, self.bias, loss, self.system, at, tolerance, limit)
+        state.alpha = p
+        return solved
+
+    def solve(self, g: Array, s: float, accuracy: float = 1e-10) -> Array:
+        """H^-1 g for the rows of `system.F`."""
+        return solve(self.rows, self.v, self.bias, self.system, g, s, accuracy)
+
+
+@njit(cache=True, fastmath=FAST)
+def newton(rows, y, bias, loss, system, at, tolerance, limit):
+    """Semismooth Newton on g = 0 from (theta, m, p, pull) = `at`, in place.
+
+    Did ||g|| fall to tolerance ||w||, and in how many steps?
+    """
+    alpha, upper, v, h, kappa = loss
+    theta, m, p, pull = at
+    if m.size == 0 and bias:
+        return False, 0  # nothing here binds b
+    d, dm, g = theta.size - bias, np.empty(m.size), np.empty(theta.size)
+    length, slope, rebuilt, size = 0.0, -np.inf, False, np.inf
+    for steps in range(limit + 1):
+        changed = respond(rows, y, m, alpha, upper, v, h, kappa, p, system.F, pull, bias)
+        before, size, norm = size, 0.0, 0.0
+        for j in range(g.size):
+            g[j] = theta[j] - pull[j] if j < d else -pull[j]
+            size += g[j] * g[j]
+            norm += theta[j] * theta[j] if j < d else 0.0
+        size, norm = size**0.5, norm**0.5
+        solved = size <= tolerance * norm
+        if length > 0.0 and size > 0.5 * before:
+            if length == 1.0 and changed == 0:
+                # A full step on an unchanged F is exact, and the next refines it. If not, the system is to blame.
+                solved = distrust(system, d) or solved
+            # All rows alike and b free: w = 0, beside which no gradient is small.
+            solved = solved or -slope <= ROUNDING * (norm**2 + abs(weighted(p, m)))
+        if solved or steps == limit:
+            return solved, steps
+        # Conjugate gradients need not solve better than F is known; the root makes the end faster than linear.
+        accuracy, slope = min(0.03, (size / norm) ** 0.5) if norm > 0.0 else 0.1, 0.0
+        step = solve(rows, v, bias, system, g, h + kappa, accuracy)
+        for j in range(step.size):
+            step[j] = -step[j]
+            slope += g[j] * step[j]
+        length = advance(rows, y, theta, m, alpha, upper, v, h, kappa, p, slope, step, dm, bias)
+        if np.isinf(length):
+            return False, steps  # unbounded in b: the rows of one class are all held elsewhere
+        if length == 0.0 and rebuilt:
+            return True, steps  # as near as rounding allows
+        rebuilt = length == 0.0
+        if rebuilt:
+            renew(system)  # no descent: once more, by a new system
+    return False, limit
+
+
+@njit(cache=True, fastmath=FAST)
+def weighted(p, m):
+    """sum_i p_i (1 - m_i)"""
+    total = 0.0
+    for i in range(m.size):
+        total += p[i] * (1.0 - m[i])
+    return total
+
+
+@njit(cache=True, fastmath=FAST)
+def respond(rows, y, m, alpha, upper, v, h, kappa, p, F, pull, bias):
+    """p and F = {0 < p_i < u_i} of the margins m, and pull by what p has changed; returns how many rows changed F."""
+    changed, balance = 0, 0.0
+    for i in range(m.size):
+        a = (h * alpha[i] + v[i] * (1.0 - m[i])) / (h + kappa)
+        free = 0.0 < a < upper[i]
+        a = a if free else (0.0 if a <= 0.0 else upper[i])
+        if free != F[i]:
+            F[i] = free
+            changed += 1
+        if a != p[i]:
+            scale = (a - p[i]) * y[i]
+            add(rows, i, scale, pull)
+            balance += scale
+            p[i] = a
+    if bias:
+        pull[-1] += balance
+    return changed
+
+
+@njit(cache=True, fastmath=FAST)
+def advance(rows, y, theta, m, alpha, upper, v, h, kappa, p, slope, step, dm, bias):
+    """theta and m moved along `step`, on which the derivative at 0 is `slope`; returns how far (`line_search`)."""
+    margins(rows, y, step, step[-1] if bias else 0.0, dm)
+    rest, curve = slope, 0.0
+    for i in range(m.size):
+        rest += p[i] * dm[i]
+    for j in range(step.size - bias):
+        curve += step[j] * step[j]
+    length = line_search(m, dm, alpha, upper, v, h, kappa, slope, rest, curve)
+    if 0.0 < length < np.inf:
+        for j in range(step.size):
+            theta[j] += length * step[j]
+        for i in range(m.size):
+            m[i] += length * dm[i]
+    return length
+
+
+@njit(cache=True, fastmath=FAST)
+def line_search(m, dm, alpha, upper, v, h, kappa, slope, rest, curve):
+    """The zero of s -> rest + s curve - sum_i p_i(m + s dm) dm_i, to a fifth of its value at 0, which is `slope`.
+
+    The function is piecewise linear and increasing: Newton's method inside a bracket. 0 if s = 0 is no descent, inf if
+    there is no zero.
+    """
+    if not slope < 0.0:
+        return 0.0
+    s, low, high = 1.0, 0.0, np.inf
+    for _ in range(60):
+        derivative, second = rest + s * curve, curve
+        for i in range(m.size):
+            a = (h * alpha[i] + v[i] * (1.0 - m[i] - s * dm[i])) / (h + kappa)
+            if a >= upper[i]:
+                derivative -= upper[i] * dm[i]
+            elif a > 0.0:
+                derivative -= a * dm[i]
+                second += v[i] / (h + kappa) * dm[i] * dm[i]
+        if abs(derivative) <= -0.2 * slope:
+            return s
+        if derivative > 0.0:
+            high = s
+        else:
+            low = s
+        s -= derivative / second if second > 0.0 else 0.0
+        if high == np.inf:
+            s = min(s, 4.0 * low) if s > low else 4.0 * low
+            if s > 1e12:
+                return np.inf
+        elif not low < s < high:
+            s = 0.5 * (low + high)
+    return s
+
+
+@njit(cache=True, fastmath=FAST)
+def losses(m, alpha, upper, v, kappa):
+    """sum_i l_i(z_i), and sum_i l_i(z_i) - alpha_i z_i + c_i alpha_i^2 / 2 >= 0; z_i = 1 - m_i, c_i = kappa / v_i."""
+    loss, terms = 0.0, 0.0
+    for i in range(m.size):
+        z, c = 1.0 - m[i], kappa / v[i] if kappa > 0.0 else 0.0
+        best = 0.0 if z <= 0.0 else min(z / c, upper[i]) if c > 0.0 else upper[i]
+        loss += best * z - 0.5 * c * best * best
+        terms += (best - alpha[i]) * (z - 0.5 * c * (best + alpha[i]))
+    return loss, terms

@@ -1,0 +1,246 @@
+"""The matrix of Newton's method on a smoothed loss (`smoothing.py`), and three ways to solve with it.
+
+    H = diag(1, ..., 1, 0) + (1 / s) sum_F v_i (x_i, 1)(x_i, 1)'          the 0 and the 1s belong to b, where it is free
+
+- The Gram matrix G of the sum, d x d, and Cholesky. F changes little from step to step, so G is kept and updated by
+  the rows that enter and leave.
+- Woodbury's formula, |F| x |F|, and Cholesky: the smaller system where |F| < d, but made anew in each step.
+- Conjugate gradients, where both |F| and d are too large for a dense system (text: sparse, d = 20000): products with
+  the rows of F alone, preconditioned by the diagonal of H.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from marginbench.harness.model.problem import Array, InputError
+from marginbench.harness.rowops.passes import row_products, update_gram
+from marginbench.harness.rowops.rows import FAST, add, add_squares, dot
+
+DIRECT = 3000
+"""The largest dense system."""
+PRODUCTS = 2000
+"""Products with H after which conjugate gradients give what they have: a direction of descent all the same."""
+MOST, SWAP, BY_ROWS, CUT = range(4)
+
+
+class System(NamedTuple):
+    """What is kept of H from one solution to the next; F is a mask that its owner changes between two solutions.
+
+    memory: MOST, the most rows that G has held since it was built, 0 before; SWAP, the cheaper of the dense systems has
+    failed; BY_ROWS, the last solution was that of the small system; CUT, that of conjugate gradients at their limit.
+    """
+
+    F: Array
+    in_G: Array
+    G: Array
+    memory: Array
+    direct: int
+    products: int
+
+
+def check_direct(direct: int) -> None:
+    if not isinstance(direct, int) or direct < 0:
+        raise InputError(f"solver.direct={direct}: needs the size of the largest dense system, at least 0")
+
+
+def new_system(n: int, size: int, direct: int = DIRECT, products: int = PRODUCTS) -> System:
+    """Memory for G is asked for here, and taken by the first solution that forms it."""
+    order = size if size - 1 <= direct else 0
+    G, memory = np.empty((order, order)), np.zeros(4, np.int64)
+    return System(np.zeros(n, np.bool_), np.zeros(n, np.bool_), G, memory, direct, products)
+
+
+@njit(cache=True, fastmath=FAST)
+def solve(rows, v, bias, system, g, s, accuracy):
+    """H^-1 g. accuracy: of conjugate gradients, ||H x - g|| <= accuracy ||g||."""
+    index, d = members(system.F), g.size - bias
+    k, system.memory[CUT] = index.size, 0
+    if k == 0:
+        return along_b(v, bias, g, s)
+    if d > system.direct and k > system.direct:
+        return by_products(rows, v, bias, system, index, g, s, accuracy)
+    # G is kept from step to step, the small system is not: a product of sparse rows is dear (one-hot, d = 123).
+    cheaper = 2 * k < d
+    system.memory[BY_ROWS] = d > system.direct or (k < d and cheaper != system.memory[SWAP])
+    if system.memory[BY_ROWS]:
+        return by_rows(rows, v, bias, index, g, s)
+    bring_up_to_date(rows, v, bias, system, k)
+    H = np.empty(system.G.shape)
+    for j in range(g.size):
+        for l in range(j + 1):
+            H[j, l] = system.G[j, l] / s
+        H[j, j] += 1.0 if j < d else 0.0
+    x = g.copy()
+    substitute(factor(H), x)
+    return x
+
+
+@njit(cache=True)
+def members(F):
+    """The indices of a mask."""
+    index, k = np.empty(F.size, np.int64), 0
+    for i in range(F.size):
+        index[k] = i
+        k += F[i]
+    return index[:k]
+
+
+@njit(cache=True)
+def distrust(system, d):
+    """The last solution was no better than the one before; True if there is nothing else to try.
+
+    The small system fails where columns differ in scale, the other one where |F| < d and s is small.
+    """
+    if system.memory[CUT]:
+        return False  # slow, not wrong: the next solution starts where this one ended
+    last = system.memory[SWAP] or d > 1000
+    system.memory[SWAP] = True
+    return last
+
+
+@njit(cache=True)
+def renew(system):
+    """The last solution was no descent: G is stale after many updates, or the small system fails.
+
+    It does where s is tiny, C large and columns differ in scale over 1e8.
+    """
+    system.memory[MOST] = 0
+    system.memory[SWAP] = system.memory[SWAP] != system.memory[BY_ROWS]
+
+
+@njit(cache=True)
+def along_b(v, bias, g, s):
+    """F empty (tiny C): w has its solution, b no curvature, so along b alone while it is unbalanced."""
+    x, total = g.copy(), 0.0
+    for i in range(v.size):
+        total += v[i]
+    if bias and abs(g[-1]) > 1e-12 * total:
+        for j in range(x.size):
+            x[j] = 0.0
+        x[-1] = g[-1] * s / total
+    elif bias:
+        x[-1] = 0.0
+    return x
+
+
+@njit(cache=True)
+def bring_up_to_date(rows, v, bias, system, k):
+    """G <- that of the k rows of F."""
+    F, in_G, G, memory, changed = system.F, system.in_G, system.G, system.memory, 0
+    for i in range(F.size):
+        changed += F[i] != in_G[i]
+    if memory[MOST] == 0 or changed > 0.7 * k or k < 0.3 * memory[MOST]:
+        # Cheaper than the update, or so much has left that what remains is mostly rounding.
+        for j in range(len(G)):
+            for l in range(j + 1):
+                G[j, l] = 0.0
+        for i in range(F.size):
+            in_G[i] = False
+        memory[MOST], changed = k, k
+    update_gram(rows, v, F, in_G, changed, bias, G)
+    memory[MOST] = max(memory[MOST], k)
+
+
+@njit(cache=True, fastmath=FAST)
+def by_rows(rows, v, bias, index, g, s):
+    """With X the rows of `index` and S = diag(v) / s: x = g - X'u, (X X' + 1/S) u = X g + x_b, sum u = g_b."""
+    K, u, x = row_products(rows, index, g.size - bias), np.empty(index.size), g.copy()
+    for r in range(index.size):
+        K[r, r] += s / v[index[r]]
+        u[r] = dot(rows, index[r], g)
+    L = factor(K)
+    substitute(L, u)
+    if bias:
+        ones, total, along = np.ones(index.size), 0.0, 0.0
+        substitute(L, ones)
+        for r in range(index.size):
+            total += u[r]
+            along += ones[r]
+        x[-1] = (g[-1] - total) / along
+        for r in range(index.size):
+            u[r] += x[-1] * ones[r]
+    for r in range(index.size):
+        add(rows, index[r], -u[r], x)
+    return x
+
+
+@njit(cache=True, fastmath=FAST)
+def by_products(rows, v, bias, system, index, g, s, accuracy):
+    """Conjugate gradients with the diagonal of H as preconditioner."""
+    diagonal, d, size = np.ones(g.size), g.size - bias, 0.0
+    if bias:
+        diagonal[d] = 0.0
+    for i in index:
+        add_squares(rows, i, v[i] / s, diagonal)
+        if bias:
+            diagonal[d] += v[i] / s
+    x, r, p, Hp, rz = np.zeros(g.size), g.copy(), np.empty(g.size), np.empty(g.size), 0.0
+    for j in range(g.size):
+        p[j] = r[j] / diagonal[j]
+        rz += r[j] * p[j]
+        size += g[j] * g[j]
+    for _ in range(system.products):
+        pHp, b = 0.0, p[-1] if bias else 0.0
+        for j in range(g.size):
+            Hp[j] = p[j] if j < d else 0.0
+        for i in index:
+            pull = v[i] / s * (dot(rows, i, p) + b)
+            add(rows, i, pull, Hp)
+            if bias:
+                Hp[d] += pull
+        for j in range(g.size):
+            pHp += p[j] * Hp[j]
+        length, rest, before, rz = rz / pHp, 0.0, rz, 0.0
+        for j in range(g.size):
+            x[j] += length * p[j]
+            r[j] -= length * Hp[j]
+            rest += r[j] * r[j]
+            rz += r[j] * r[j] / diagonal[j]
+        if rest <= accuracy**2 * size:
+            return x
+        for j in range(g.size):
+            p[j] = r[j] / diagonal[j] + rz / before * p[j]
+    system.memory[CUT] = 1
+    return x
+
+
+@njit(cache=True)
+def factor(H):
+    """L with L L' = H, from the lower triangle.
+
+    Where rounding made H singular (duplicate rows), of H with a ridge, and where that is not enough, the identity.
+    """
+    ridge = 1e-14
+    while ridge <= 1.0:
+        try:
+            return np.linalg.cholesky(H)
+        except Exception:  # the only kind that compiled code tells apart
+            mean = 0.0
+            for j in range(len(H)):
+                mean += H[j, j] / len(H)
+            for j in range(len(H)):
+                H[j, j] += ridge * mean
+            ridge *= 100.0
+    return np.eye(len(H))
+
+
+@njit(cache=True, fastmath=FAST)
+def substitute(L, x):
+    """x <- (L L')^-1 x"""
+    for j in range(len(L)):
+        rest = 0.0
+        for l in range(j):
+            rest += L[j, l] * x[l]
+        x[j] = (x[j] - rest) / L[j, j]
+    substitute_back(L, x)
+
+
+@njit(cache=True, fastmath=FAST)
+def substitute_back(L, x):
+    """x <- L'^-1 x"""
+    for j in range(len(L) - 1, -1, -1):
+        x[j] /= L[j, j]
+        for l in range(j):
+            x[l] -= x[j] * L[j, l]

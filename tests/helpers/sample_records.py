@@ -1,0 +1,93 @@
+"""Records as a run leaves them, made without one: for the tests of tables, figures and report."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from marginbench.harness.records.record import Record
+
+HOSTILE = '</script><script>alert("x")</script> & 50% a_b #1 {y} $x$ ~^ \\ | `c` \x1b[31m é ∞ 漢'
+METHODS = (
+    "coordinate_descent",
+    "dual_qp",
+    "liblinear",
+    "newton_smoothed_hinge",
+    "pegasos",
+    "piqp",
+    "libsvm",
+    "tikhonov",
+)
+PROBLEMS = (
+    ("separable", 10.0, "free"),
+    ("overlapping", 1.0, "augmented"),
+    ("real", 0.1, "none"),
+    ("hard", math.inf, "free"),
+)
+OPTIMUM = 40.0
+
+
+def solved(method: str = "coordinate_descent", problem: str = "p", seconds: float = 0.1, **changes: Any) -> Record:
+    """A run that halves its distance to the optimum in every iteration, down to 2^-30."""
+    curve = [
+        {
+            "iteration": k,
+            "seconds": seconds * k / 30,
+            "primal": OPTIMUM * (1 + 2.0**-k),
+            "dual": OPTIMUM * (1 - 2.0**-k),
+            "gap": 2.0 ** (1 - k) / (1 + 2.0**-k),
+            "own_residual": 2.0**-k,
+        }
+        for k in range(1, 31)
+    ]
+    record = Record(
+        dataset="overlapping", n=100, d=5, nnz=500, C=1.0, bias="none", formulation="dual_qp", solver=method,
+        status="solved", claim="converged", primal=curve[-1]["primal"], dual=curve[-1]["dual"], dual_source="own",
+        gap=curve[-1]["gap"],
+        build_seconds=0.0, solve_seconds=seconds, pass_seconds=1e-4, passes=seconds / 1e-4, iterations=30, sv_margin=3,
+        sv_inside=2, sv_wrong=1, train_accuracy=0.99, hash=f"{problem}-{method}", problem=problem, method=method,
+        curve=curve,
+        cell={"budget": {"seconds": 1.0, "gap": 1e-6}, "limits": {"seconds": 2.0}, "formulation": {"_target_": "x"}},
+        versions={"numpy": "2"}, machine={"cores": 2},
+    )  # fmt: skip
+    return replace(record, **changes)
+
+
+def failure(status: str, method: str = "broken", problem: str = "p", **changes: Any) -> Record:
+    nothing: dict[str, Any] = dict.fromkeys(("primal", "dual", "gap", "solve_seconds", "passes", "iterations"))
+    return replace(
+        solved(method, problem),
+        status=status,
+        curve=[],
+        dual_source="",
+        **({"message": f"{status}!"} | nothing | changes),
+    )
+
+
+def a_run(repeats: int = 1) -> list[Record]:
+    """Four problems, eight methods: some fail, some do not fit, one is missing."""
+    records = []
+    for p, (dataset, C, bias) in enumerate(PROBLEMS):
+        where = {"dataset": dataset, "C": C, "bias": bias}
+        for m, method in enumerate(METHODS):
+            for repeat in range(repeats):
+                again = where | {"repeat": repeat, "hash": f"{p}{m}{repeat}"}
+                if method == "piqp":
+                    records.append(failure("not_installed", method, f"p{p}", **again))
+                elif method == "libsvm" and bias != "free":
+                    records.append(failure("skipped", method, f"p{p}", **again))
+                elif method == "tikhonov":
+                    records.append(failure(("timeout", "wrong", "crashed", "infeasible")[p], method, f"p{p}", **again))
+                else:
+                    records.append(solved(method, f"p{p}", 0.01 * (m + 1) * (1 + 0.05 * repeat), **again))
+    return records
+
+
+def hostile_run() -> list[Record]:
+    cell = {"formulation": {"_target_": "../../etc/passwd", HOSTILE: HOSTILE}, "solver": {"_target_": "solvers..x.Y"}}
+    names: dict[str, Any] = {"dataset": HOSTILE, "formulation": HOSTILE, "bias": HOSTILE, "hash": HOSTILE}
+    texts: dict[str, Any] = {"message": HOSTILE * 50, "versions": {HOSTILE: HOSTILE}, "machine": {HOSTILE: HOSTILE}}
+    return [
+        solved(HOSTILE, HOSTILE, **names, **texts, cell=cell),
+        failure("failed", "../" + HOSTILE, HOSTILE, **(names | {"message": HOSTILE})),
+        failure(HOSTILE, "m", HOSTILE, **names),
+    ]
