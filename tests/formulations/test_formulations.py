@@ -34,7 +34,7 @@ from marginbench.harness.model.programs import (
 )
 from marginbench.harness.model.solver import Iterate
 
-CONF = Path(__file__).parent.parent / "conf" / "formulation"
+CONF = Path(__file__).resolve().parents[2] / "conf" / "formulation"
 BIASES = ["none", "free", "augmented"]
 SOFT = [DualQP(), PrimalQP(), SlackBudget(), Tikhonov(), RegularisedSum(), Pegasos(), SmoothedHinge(1e-6)]
 HARD = [HardPrimalQP(), HardDualQP(), MaxMargin()]

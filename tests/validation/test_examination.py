@@ -31,7 +31,7 @@ from marginbench.harness.validation.scorecard import Line, Row, Scorecard
 from marginbench.harness.validation.scorecard_table import write
 from marginbench.harness.validation.testbed import Setting, Subject
 
-CONF = Path(__file__).resolve().parents[1] / "conf"
+CONF = Path(__file__).resolve().parents[2] / "conf"
 FORMULATIONS = {name: config for name, config, _ in configs("formulation", [CONF])}
 CLARABEL = {"_target_": "marginbench.solvers.clarabel_qp.ClarabelQp"}
 REFERENCE = {
@@ -267,7 +267,7 @@ def test_scorecards_as_a_table():
 def test_a_solver_from_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", [*__import__("sys").path])
     file = tmp_path / "my_solver_of_test.py"
-    file.write_text((Path(__file__).parent / "helpers" / "wrong_solvers.py").read_text())
+    file.write_text((Path(__file__).resolve().parents[1] / "helpers" / "wrong_solvers.py").read_text())
     assert solver_of(f"{file}:Right", ["seed=3"], 0) == {"_target_": "my_solver_of_test.Right", "seed": 3}
     assert solver_of("wrong_solvers.Right", [], 7) == {"_target_": "wrong_solvers.Right", "seed": 7}
     for text, options, words in [

@@ -37,7 +37,7 @@ from marginbench.solvers.libsvm import Libsvm
 from marginbench.solvers.osqp_qp import PAUSE, OsqpQp
 from marginbench.solvers.scs_qp import ScsQp
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BACKENDS = [
     "osqp",
     "clarabel",

@@ -283,7 +283,7 @@ with Isolation() as isolation:
 @pytest.mark.parametrize("mode", ["fork_and_hang", "warm_up_hangs"])
 def test_nobody_outlives_a_killed_harness(mode, data):
     token = f"marginbench-test-{os.getpid()}-{time.monotonic_ns()}"
-    command = [sys.executable, "-c", DRIVER, str(Path(__file__).parent / "helpers"), str(data), mode]
+    command = [sys.executable, "-c", DRIVER, str(Path(__file__).resolve().parents[1] / "helpers"), str(data), mode]
     environment = os.environ | {"MARGINBENCH_TEST": token}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as driver:
         assert driver.stdout is not None
