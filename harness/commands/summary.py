@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from marginbench.harness.records.record import BAD, Record
-from marginbench.harness.references.computed import references
-from marginbench.harness.references.library import Library
+from marginbench.harness.references.library import bounds_of
 
 
 def finish(
@@ -29,7 +28,7 @@ def finish(
     )
 
     keys = {record.problem for record in records}
-    known = references(sources or [folder], keys) | Library().bounds(keys)
+    known = bounds_of(keys, sources or [folder])
     page = report.write(list(records), folder, title=folder.parent.name, command=command, references=known)
     frame = tables.table(records, known)
     print(tables.terminal(frame, shutil.get_terminal_size((120, 40)).columns))

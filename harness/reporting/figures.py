@@ -7,7 +7,7 @@ and marker say the same without colour. Nothing is drawn through pyplot: no wind
 import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import NullLocator
 
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import Record
 from marginbench.harness.reporting import statistics
-from marginbench.harness.reporting.comparison import Comparison, Family, References, Task, succeeded
+from marginbench.harness.reporting.comparison import Comparison, Family, Task, succeeded
 from marginbench.harness.reporting.series import X_AXES, Y_AXES, Curve, Line, Panel, Values, curves, panels
 from marginbench.harness.reporting.tables import write_atomically
 
@@ -48,7 +49,7 @@ LOOK: dict[Any, Any] = {
 
 
 def write(
-    records: Sequence[Record], frame: pd.DataFrame, folder: Path, references: References | None = None
+    records: Sequence[Record], frame: pd.DataFrame, folder: Path, references: Mapping[str, Bounds] | None = None
 ) -> list[Path]:
     """All figures that the records have data for, into folder/figures; the paths of the SVG files."""
     folder = Path(folder) / "figures"

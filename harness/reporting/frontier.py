@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from marginbench.harness.model.bounds import ROUNDING, Bounds
 from marginbench.harness.records.record import Record
-from marginbench.harness.reporting.comparison import ROUNDING, Bounds, Comparison, Family, Task, number
+from marginbench.harness.reporting.comparison import Comparison, Family, Task, number
 from marginbench.harness.reporting.statistics import Draws, Ratio, compared, log_ratio, median, resampled, spread_of
 from marginbench.harness.reporting.tables import PROBLEM, markdown_line, short
 

@@ -11,20 +11,20 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import pandas as pd
 
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.old_names import current_name
 from marginbench.harness.records.record import BAD, COLUMNS, Record
 from marginbench.harness.reporting import figures, frontier, statistics, tables
 from marginbench.harness.reporting.comparison import (
     Comparison,
     Family,
-    References,
     Task,
     natural,
     number,
@@ -51,7 +51,7 @@ FIRST = [
 
 
 def write(
-    records: Sequence[Record], folder: Path, title: str, command: str, references: References | None = None
+    records: Sequence[Record], folder: Path, title: str, command: str, references: Mapping[str, Bounds] | None = None
 ) -> Path:
     """table.*, frontier.*, figures/* and report.html in `folder`; the path of the page."""
     folder = Path(folder)
@@ -68,7 +68,11 @@ def write(
 
 
 def page(
-    records: Sequence[Record], frame: pd.DataFrame, title: str, command: str, references: References | None = None
+    records: Sequence[Record],
+    frame: pd.DataFrame,
+    title: str,
+    command: str,
+    references: Mapping[str, Bounds] | None = None,
 ) -> str:
     """The page as text; the same records give the same text."""
     comparison = Comparison.of(records, references)

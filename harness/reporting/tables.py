@@ -4,15 +4,16 @@ import os
 import re
 import tempfile
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from tabulate import tabulate
 
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import COLUMNS, Record
-from marginbench.harness.reporting.comparison import SUCCESS, Comparison, References, number, show_C
+from marginbench.harness.reporting.comparison import SUCCESS, Comparison, number, show_C
 
 WHOLE = ("n", "d", "nnz", "seed", "repeat", "iterations", "updates", "sv_margin", "sv_inside", "sv_wrong")
 TEXT = (
@@ -31,7 +32,7 @@ TEXT = (
 PROBLEM = ["dataset", "n", "d", "nnz", "C", "bias", "loss"]
 
 
-def table(records: Sequence[Record], references: References | None = None) -> pd.DataFrame:
+def table(records: Sequence[Record], references: Mapping[str, Bounds] | None = None) -> pd.DataFrame:
     """One row per record, COLUMNS in order; empty where a number has no meaning.
 
     `suboptimality` is (P - D) / max(1, |P|, |D|) with the best proven D of the same problem: of the references, or of

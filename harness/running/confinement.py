@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_info
 
 from marginbench.harness.cell.run import Outcome, run_cell
 from marginbench.harness.cell.spec import Cell
-from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.codec import dumps, record_to_plain
 from marginbench.harness.running.mapped_data import open_data
 
@@ -53,7 +53,7 @@ class Order:
     cell: Cell
     data: Path
     digest: str
-    known: Known | None
+    known: Bounds | None
     limits: Limits
     cpu: int | None
     so_far: Path | None = None

@@ -23,7 +23,7 @@ from typing import Self
 
 from marginbench.harness.cell.run import Outcome
 from marginbench.harness.cell.spec import Cell
-from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.codec import dumps, loads
 from marginbench.harness.records.store import StoreError
 from marginbench.harness.running.confinement import Limits, Order
@@ -138,7 +138,7 @@ class Isolation:
             self._root.wait()
 
     def run(
-        self, cell: Cell, data: Path, digest: str, known: Known | None, limits: Limits, log: Path | None = None
+        self, cell: Cell, data: Path, digest: str, known: Bounds | None, limits: Limits, log: Path | None = None
     ) -> Outcome:
         """Run the cell on the data that `spill` wrote. What it printed and its traceback go to `log`, if anything."""
         so_far = Path(self._scratch.name) / "so_far"

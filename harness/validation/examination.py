@@ -27,17 +27,16 @@ from marginbench.harness.cell.spec import (
     misfit,
     missing,
 )
-from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import InputError, Point, Problem, problem_key
 from marginbench.harness.model.programs import BoxDual, ConeProgram, Program, QuadraticProgram, RegularisedRisk
 from marginbench.harness.model.solver import Solver
 from marginbench.harness.records.record import BAD, Record
-from marginbench.harness.references.computed import FOLDER, read_known, write_known
 from marginbench.harness.references.library import Entry, Library
 from marginbench.harness.running.isolation import Isolation, Limits
 from marginbench.harness.running.mapped_data import Data
-from marginbench.harness.running.optima import compute_known
+from marginbench.harness.running.optima import known_bounds
 from marginbench.harness.running.sweep import load
 from marginbench.harness.validation import memory_contract as footprint
 from marginbench.harness.validation.contract_process import check, check_apart
@@ -172,7 +171,7 @@ class Examination:
         formulation: Formulation = instantiate(cell.formulation)
         problem = formulation.judged(make_problem(data.X, data.y, cell.problem))
         known = self._known(cell, problem, data)
-        told = replace(known, infeasible=False)  # that there is no solution, a solver has to find out by itself
+        told = Bounds() if known.infeasible else known  # that there is no solution, a solver has to find out by itself
         outcome = self.isolation.run(cell, data.path, data.digest, told, Limits(**cell.limits), None)
         row = row_of(outcome.record, formulation, known, self.held_to, self.seconds, self.made.restarts)
         if row.status not in SKIPPED:
@@ -185,22 +184,14 @@ class Examination:
         return row
 
     def _suspicion(self, cell: Cell, problem: Problem, point: Point, data: Data) -> str:
-        def lower(variant: Problem) -> float | None:
+        def lower(variant: Problem) -> float:
             asked = {**cell.problem, "C": variant.C, "bias": variant.bias}
             return self._known(replace(cell, problem=asked), variant, data).lower
 
         return suspect(problem, point, lower)
 
-    def _known(self, cell: Cell, judged: Problem, data: Data) -> Known:
-        """Stored as proven, computed for an earlier run, or computed now."""
-        key = problem_key(judged, data.digest)
-        path = self.folder / FOLDER / f"{key}.npz"
-        known = self.library.known(key) or read_known(path)
-        if known is None:
-            known = compute_known(cell, judged, data, self.reference, self.isolation)
-            if known.lower is not None or known.infeasible:
-                write_known(path, known)
-        return known
+    def _known(self, cell: Cell, judged: Problem, data: Data) -> Bounds:
+        return known_bounds(cell, judged, data, self.library, self.folder, self.reference, self.isolation)
 
 
 def validate(
@@ -221,7 +212,7 @@ def validate(
 
 
 def row_of(
-    record: Record, formulation: Formulation, known: Known, accuracy: float, seconds: float, restarts: bool
+    record: Record, formulation: Formulation, known: Bounds, accuracy: float, seconds: float, restarts: bool
 ) -> Row:
     impossible = known.infeasible and record.status != "skipped"
     errors = [(entry["seconds"], _error(entry, formulation)) for entry in record.curve]
@@ -236,13 +227,15 @@ def row_of(
     wrong_claim = record.status == "wrong" and not (impossible and record.claim != "converged")
     kept: bool | None = reached(accuracy) is not None and record.status not in BAD
     right = best is not None and best <= accuracy
-    excess = [(e["seconds"], None if e["primal"] is None else e["primal"] - (known.lower or 0.0)) for e in record.curve]
+    lower = known.lower if np.isfinite(known.lower) else 0.0
+    excess = [(e["seconds"], None if e["primal"] is None else e["primal"] - lower) for e in record.curve]
     moving = falling(errors, seconds, restarts) or falling(excess, seconds)  # far off, the relative gap stays near 1
     late = not kept and record.status not in (*BAD, *SKIPPED) and (right or moving or (restarts and not errors))
+    no_optimum = record.status == "inaccurate" and best is None and known.lower == -np.inf  # nothing to hold it to
     if impossible and not wrong_claim:  # a proof, or the right word; nothing is promised but not to claim an optimum
         said = record.status == "infeasible" or record.claim in ("infeasible", "unbounded")
         kept = True if said else False if record.status in BAD else None
-    elif record.status in SKIPPED or late or (record.status == "inaccurate" and best is None and known.lower is None):
+    elif record.status in SKIPPED or late or no_optimum:
         kept = None
     return Row(
         record.dataset,

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from problems import random_problem
 
-from marginbench.harness.cell.run import Known, run_cell
+from marginbench.harness.cell.run import run_cell
 from marginbench.harness.cell.spec import Cell, instantiate, make_problem
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import InputError, Problem
 from marginbench.harness.model.programs import BoxDual, RegularisedRisk
 from marginbench.harness.model.solver import Iterate, Solver
@@ -77,7 +78,7 @@ def cell(solver: str, formulation: str = "dual_qp.DualQP", problem: dict | None 
     )
 
 
-def outcome(one: Cell, data: Problem | None = None, known: Known | None = None):
+def outcome(one: Cell, data: Problem | None = None, known: Bounds | None = None):
     data = data or random_problem(0)
     return run_cell(one, data.X, data.y, "0" * 64, known)
 
@@ -101,7 +102,7 @@ CD = "marginbench.solvers.coordinate_descent.solver.CoordinateDescent"
 @pytest.mark.parametrize("formulation", ["dual_qp.DualQP", "tikhonov.Tikhonov"])
 def test_a_lying_solver_is_found_out(what, status, formulation):
     bound = outcome(cell(CD)).record.dual
-    record = outcome(cell("Says", formulation, what=what), known=Known(lower=bound)).record
+    record = outcome(cell("Says", formulation, what=what), known=Bounds(lower=bound)).record
     assert record.status == status
     assert record.message
 
