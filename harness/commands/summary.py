@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from marginbench.harness.records.record import BAD, Record
+from marginbench.harness.records.record import Record
+from marginbench.harness.records.status import status_of
 from marginbench.harness.references.library import bounds_of
 
 
@@ -40,4 +41,4 @@ def finish(
     print(f"report: {page}")
     if interrupted:
         return 130
-    return 1 if any(record.status in BAD for record in records) else 0
+    return 1 if any(status_of(record.status).bad for record in records) else 0

@@ -14,9 +14,7 @@ from typing import Any
 
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import Record
-
-SUCCESS = ("solved", "infeasible", "unbounded")
-"""Statuses that prove something of the problem; every other one is a failure, at infinity in a profile."""
+from marginbench.harness.records.status import status_of
 
 NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 
@@ -35,7 +33,7 @@ def seconds(record: Record) -> float | None:
 
 
 def succeeded(record: Record) -> bool:
-    return record.status in SUCCESS
+    return status_of(record.status).success
 
 
 def ordered(records: Sequence[Record]) -> list[Record]:
@@ -78,7 +76,7 @@ class Task:
     @property
     def impossible(self) -> bool:
         """Proven to have no solution."""
-        return any(r.status in ("infeasible", "unbounded") for r in self.records)
+        return any(status_of(r.status).no_solution for r in self.records)
 
     @property
     def family(self) -> str:

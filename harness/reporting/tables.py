@@ -13,7 +13,8 @@ from tabulate import tabulate
 
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import COLUMNS, Record
-from marginbench.harness.reporting.comparison import SUCCESS, Comparison, number, show_C
+from marginbench.harness.records.status import named
+from marginbench.harness.reporting.comparison import Comparison, number, show_C
 
 WHOLE = ("n", "d", "nnz", "seed", "repeat", "iterations", "updates", "sv_margin", "sv_inside", "sv_wrong")
 TEXT = (
@@ -212,7 +213,7 @@ def _terminal_line(runs: pd.DataFrame) -> list[str]:
     statuses = runs["status"].value_counts(sort=False)
     times = f" x{len(runs)}" if len(runs) > 1 else ""
     status = ", ".join(f"{s} {k}" for s, k in statuses.items()) if len(statuses) > 1 else runs["status"].iloc[0] + times
-    fine = runs["status"].isin(SUCCESS)
+    fine = runs["status"].isin(named(success=True))
     good = runs[fine] if fine.any() else runs
     spent = (good["build_seconds"].fillna(0.0) + good["solve_seconds"]).median()
     message = next((m for m in [*runs[~fine]["message"], *runs["message"]] if m), "")
