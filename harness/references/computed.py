@@ -2,12 +2,12 @@
 
 import contextlib
 import math
-import os
-import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import Point
 
@@ -20,26 +20,17 @@ def path_of(folder: Path, problem: str) -> Path:
 
 
 def write_bounds(folder: Path, problem: str, bounds: Bounds) -> None:
-    """Plain arrays; NaN stands for an end that is not known. Others may write the same at the same time."""
-    path = path_of(folder, problem)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Plain arrays; NaN stands for an end that is not known."""
     ends = [end if math.isfinite(end) else math.nan for end in (bounds.lower, bounds.upper)]
     point = bounds.point or Point(np.zeros(0))
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(
-                file,
-                bounds=np.array(ends),
-                infeasible=bounds.infeasible,
-                w=point.w,
-                b=point.b,
-                alpha=np.zeros(0) if point.alpha is None else point.alpha,
-            )
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    arrays: dict[str, Any] = {
+        "bounds": np.array(ends),
+        "infeasible": np.array(bounds.infeasible),
+        "w": point.w,
+        "b": np.array(point.b),
+        "alpha": np.zeros(0) if point.alpha is None else point.alpha,
+    }
+    write_atomically(path_of(folder, problem), lambda file: np.savez(file, **arrays))
 
 
 def read_bounds(folder: Path, problem: str) -> Bounds | None:

@@ -8,8 +8,6 @@ accepts nothing but the very same digits. A checksum in each file tells damage f
 import hashlib
 import io
 import json
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -19,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import InputError, Point, Problem, problem_key
 from marginbench.harness.references.enclosure import enclose, feasible
@@ -89,9 +88,7 @@ def prove(reference: Reference, problem: Problem, digest: str) -> Bounds:
 
 
 def save(reference: Reference, folder: Path) -> Path:
-    """Write both files, the arrays first, each under a temporary name that is then changed; returns the JSON's path."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write both files, the arrays first; the path of the JSON."""
     buffer = io.BytesIO()
     w, b, alpha = reference.point.w, np.array([reference.point.b]), np.asarray(reference.point.alpha)
     np.savez_compressed(buffer, w=w, b=b, alpha=alpha)
@@ -105,9 +102,9 @@ def save(reference: Reference, folder: Path) -> Path:
         "makers": list(reference.makers),
         "arrays": {"file": arrays, "sha256": _sha(w, b, alpha)},
     }
-    _replace(folder / arrays, buffer.getvalue())
+    write_atomically(folder / arrays, buffer.getvalue())
     path = folder / f"{reference.key}.json"
-    _replace(path, (json.dumps(said | {"sha256": _checksum(said)}, indent=2) + "\n").encode())
+    write_atomically(path, json.dumps(said | {"sha256": _checksum(said)}, indent=2) + "\n")
     for stale in folder.glob(f"{reference.key}-????????.npz"):
         if stale.name != arrays:
             stale.unlink(missing_ok=True)
@@ -161,17 +158,3 @@ def _sha(*arrays: np.ndarray) -> str:
     for array in arrays:
         sha.update(f"{array.shape}".encode() + np.ascontiguousarray(array, dtype="<f8").tobytes())
     return sha.hexdigest()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

@@ -22,13 +22,13 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import NullLocator
 
+from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.status import STATUSES, TONES, status_of, worst
 from marginbench.harness.reporting import statistics
 from marginbench.harness.reporting.comparison import Comparison, Family, Task, succeeded
 from marginbench.harness.reporting.series import X_AXES, Y_AXES, Curve, Line, Panel, Values, curves, panels
-from marginbench.harness.reporting.tables import write_atomically
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#767676"]
 DASHES = [(None, None), (5, 2), (1.5, 1.5), (7, 2, 1.5, 2)]
@@ -46,7 +46,6 @@ def write(
 ) -> list[Path]:
     """All figures that the records have data for, into folder/figures; the paths of the SVG files."""
     folder = Path(folder) / "figures"
-    folder.mkdir(parents=True, exist_ok=True)
     comparison = Comparison.of(records, references)
     style = {label: _style(k) for k, label in enumerate(comparison.methods)}
     drawn: list[Path] = []

@@ -18,6 +18,7 @@ from typing import Any
 import jinja2
 import pandas as pd
 
+from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.old_names import current_name
 from marginbench.harness.records.record import COLUMNS, Record
@@ -55,17 +56,13 @@ def write(
     records: Sequence[Record], folder: Path, title: str, command: str, references: Mapping[str, Bounds] | None = None
 ) -> Path:
     """table.*, frontier.*, figures/* and report.html in `folder`; the path of the page."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     frame = tables.table(records, references)
     tables.write(frame, folder)
     found = frontier.frontiers(Comparison.of(records, references))
-    tables.write_atomically(folder / "frontier.csv", tables.csv(frontier.frame(found)).encode())
-    tables.write_atomically(folder / "frontier.md", frontier.markdown(found).encode())
+    write_atomically(folder / "frontier.csv", tables.csv(frontier.frame(found)))
+    write_atomically(folder / "frontier.md", frontier.markdown(found))
     figures.write(records, frame, folder, references)
-    path = folder / "report.html"
-    tables.write_atomically(path, page(records, frame, title, command, references).encode())
-    return path
+    return write_atomically(folder / "report.html", page(records, frame, title, command, references))
 
 
 def page(

@@ -1,8 +1,6 @@
 """Records as one flat table: on the terminal, and as CSV, Parquet, Markdown and LaTeX."""
 
-import os
 import re
-import tempfile
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 import pandas as pd
 from tabulate import tabulate
 
+from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import COLUMNS, Record
 from marginbench.harness.records.status import named
@@ -57,25 +56,10 @@ def table(records: Sequence[Record], references: Mapping[str, Bounds] | None = N
 
 def write(frame: pd.DataFrame, folder: Path) -> None:
     """table.csv and table.parquet with all columns; table.md and table.tex with those that a page has room for."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "table.csv", csv(frame).encode())
+    write_atomically(folder / "table.csv", csv(frame))
     write_atomically(folder / "table.parquet", frame.to_parquet(index=False))
-    write_atomically(folder / "table.md", markdown(frame).encode())
-    write_atomically(folder / "table.tex", latex(frame).encode())
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Under a temporary name first: a reader sees the old file or the new one, never a part."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_atomically(folder / "table.md", markdown(frame))
+    write_atomically(folder / "table.tex", latex(frame))
 
 
 def csv(frame: pd.DataFrame) -> str:

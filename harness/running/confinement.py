@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_info
 
 from marginbench.harness.cell.run import Outcome, run_cell
 from marginbench.harness.cell.spec import Cell
+from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.codec import dumps, record_to_plain
 from marginbench.harness.running.mapped_data import open_data
@@ -112,10 +113,8 @@ def _run(order: Order) -> bytes:
 
 
 def _leave(path: Path | None, outcome: Outcome) -> None:
-    """Under another name first: the process may be ended at any moment."""
     if path is not None:
-        path.with_suffix(".new").write_bytes(encode_answer(outcome))
-        path.with_suffix(".new").replace(path)
+        write_atomically(path, encode_answer(outcome), synced=False)  # the process may be ended at any moment
 
 
 def limit_memory(mb: float) -> None:

@@ -245,7 +245,7 @@ class TestDamage:
     @pytest.mark.parametrize("side", ["lower", "upper"])
     @pytest.mark.parametrize("towards", [-np.inf, np.inf])
     def test_a_false_claim_with_checksums_that_fit(self, problem, reference, tmp_path, side, towards):
-        sides = {"lower": reference.lower, "upper": reference.upper}
+        sides = {"lower": reference.bounds.lower, "upper": reference.bounds.upper}
         sides[side] = float(np.nextafter(sides[side], towards))
         false = Reference(reference.key, DIGEST, Bounds(**sides), reference.point, reference.makers)
         with pytest.raises(Disproved, match="proven"):
@@ -261,9 +261,9 @@ class TestDamage:
     def test_decimal_and_hexadecimal_must_agree(self, reference, tmp_path):
         path = save(reference, tmp_path)
         said = json.loads(path.read_text())
-        assert float(said["lower"]["decimal"]) == float.fromhex(said["lower"]["hex"]) == reference.lower
+        assert float(said["lower"]["decimal"]) == float.fromhex(said["lower"]["hex"]) == reference.bounds.lower
         del said["sha256"]
-        said["lower"]["decimal"] = repr(float(np.nextafter(reference.lower, 0.0)))
+        said["lower"]["decimal"] = repr(float(np.nextafter(reference.bounds.lower, 0.0)))
         path.write_text(json.dumps(said | {"sha256": _checksum(said)}))
         with pytest.raises(Disproved, match="and not"):
             load(path)

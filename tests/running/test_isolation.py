@@ -14,10 +14,10 @@ import scipy.sparse as sp
 
 from marginbench.harness.cell.run import run_cell
 from marginbench.harness.cell.spec import Cell
+from marginbench.harness.files import StoreError
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import Problem
 from marginbench.harness.records.record import Record
-from marginbench.harness.records.store import StoreError
 from marginbench.harness.running import isolation as isolate
 from marginbench.harness.running import outcome
 from marginbench.harness.running.confinement import Order
