@@ -15,8 +15,8 @@ from marginbench.harness.cell.spec import (
     Cell,
     chosen_kind,
     instantiate,
+    judged_problem,
     library_versions,
-    make_problem,
     misfit,
     missing,
 )
@@ -55,7 +55,7 @@ def run_cell(
     known = known or Bounds()
     formulation: Formulation = instantiate(cell.formulation)
     solver: Solver = instantiate(cell.solver)
-    problem = formulation.judged(make_problem(X, y, cell.problem))
+    problem = judged_problem(formulation, X, y, cell.problem)
     record = blank_record(cell, problem, digest)
     record.status, record.message = "skipped", misfit(formulation, solver, problem) or ""
     if record.message:

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from marginbench.datasets import cache
 from marginbench.datasets.check import check
 from marginbench.datasets.digest import digest
-from marginbench.harness.cell.spec import Cell, Config, instantiate, library_versions, make_problem
+from marginbench.harness.cell.spec import Cell, Config, instantiate, judged_problem, library_versions
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import InputError, Problem, problem_key
@@ -65,7 +65,7 @@ def plan(cells: Sequence[Cell], loaded: dict[str, Data]) -> list[Planned]:
         data = loaded[json.dumps(cell.dataset, sort_keys=True)]
         formulation: Formulation = instantiate(cell.formulation)
         solver: Solver = instantiate(cell.solver)
-        judged = formulation.judged(make_problem(data.X, data.y, cell.problem))
+        judged = judged_problem(formulation, data.X, data.y, cell.problem)
         check_numbers("budget.", cell.budget)
         check_numbers("limits.", cell.limits)
         name = problem_key(judged, data.digest)

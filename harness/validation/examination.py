@@ -22,6 +22,7 @@ from marginbench.harness.cell.spec import (
     Config,
     chosen_kind,
     instantiate,
+    judged_problem,
     library_versions,
     make_problem,
     misfit,
@@ -162,15 +163,15 @@ class Examination:
     def _misfit(self, cell: Cell, data: Data) -> str | None:
         """Why the formulation does not write this problem for this solver."""
         formulation: Formulation = instantiate(cell.formulation)
-        problem = make_problem(data.X, data.y, cell.problem)
-        judged = formulation.judged(problem)
-        if problem_key(judged, data.digest) != problem_key(problem, data.digest):
+        asked = make_problem(data.X, data.y, cell.problem)
+        judged = judged_problem(formulation, data.X, data.y, cell.problem)
+        if problem_key(judged, data.digest) != problem_key(asked, data.digest):
             return f"{cell.formulation_name} answers another problem, that of a hard margin"
         return misfit(formulation, self.made, judged)
 
     def _row(self, cell: Cell, data: Data) -> Row:
         formulation: Formulation = instantiate(cell.formulation)
-        problem = formulation.judged(make_problem(data.X, data.y, cell.problem))
+        problem = judged_problem(formulation, data.X, data.y, cell.problem)
         known = self._known(cell, problem, data)
         told = Bounds() if known.infeasible else known  # that there is no solution, a solver has to find out by itself
         outcome = self.isolation.run(cell, data.path, data.digest, told, Limits(**cell.limits), None)
