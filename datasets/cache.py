@@ -1,14 +1,12 @@
 """Parsed files, kept so that a large text is parsed once.
 
-An entry is one .npz in $MARGINBENCH_CACHE, or ~/.cache/marginbench; the folder may be deleted at any time. It is
-written under a temporary name and renamed, so that a reader sees all of it or nothing, and holds the digest of
-its own content: an entry that cannot be read or does not match is as good as none. A cache that cannot be written
-is no error.
+An entry is one .npz in $MARGINBENCH_CACHE, or ~/.cache/marginbench; the folder may be deleted at any time. It holds
+the digest of its own content: an entry that cannot be read or does not match counts as none. A cache that cannot be
+written is no error.
 """
 
 import contextlib
 import os
-import tempfile
 import zipfile
 import zlib
 from pathlib import Path
@@ -19,6 +17,7 @@ import scipy.sparse as sp
 
 from marginbench.datasets.check import Array, Matrix
 from marginbench.datasets.digest import digest
+from marginbench.harness.files import StoreError, write_atomically
 
 
 def folder() -> Path:
@@ -47,13 +46,5 @@ def save(key: str, X: Matrix, y: Array) -> None:
         entry |= {"X": X}
     else:
         entry |= {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
-    with contextlib.suppress(OSError):
-        folder().mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder(), suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, **entry)
-            os.replace(temporary, folder() / f"{key}.npz")
-        except BaseException:
-            os.unlink(temporary)
-            raise
+    with contextlib.suppress(StoreError):
+        write_atomically(folder() / f"{key}.npz", lambda file: np.savez(file, **entry))

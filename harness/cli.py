@@ -4,8 +4,8 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from marginbench.harness.files import StoreError
 from marginbench.harness.model.problem import InputError
-from marginbench.harness.records.store import StoreError
 
 USAGE = """marginbench: certified benchmarks of max-margin solvers
 

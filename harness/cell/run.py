@@ -15,13 +15,13 @@ from marginbench.harness.cell.spec import (
     Cell,
     chosen_kind,
     instantiate,
+    judged_problem,
     library_versions,
-    make_problem,
     misfit,
     missing,
 )
 from marginbench.harness.cell.verdict import verdict
-from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import InputError, Matrix, Point, Problem, problem_key
 from marginbench.harness.model.programs import PerceptronLoss, Program, RegularisedRisk
@@ -44,7 +44,7 @@ def run_cell(
     X: Matrix,
     y: np.ndarray,
     digest: str,
-    known: Known | None = None,
+    known: Bounds | None = None,
     wall: Callable[[], float] = time.perf_counter,
     tell: Callable[[Outcome], None] = lambda _: None,
 ) -> Outcome:
@@ -52,10 +52,10 @@ def run_cell(
 
     Of a solver that restarts, `tell` hears after each rung what the outcome would be if there were no further one.
     """
-    known = known or Known()
+    known = known or Bounds()
     formulation: Formulation = instantiate(cell.formulation)
     solver: Solver = instantiate(cell.solver)
-    problem = formulation.judged(make_problem(X, y, cell.problem))
+    problem = judged_problem(formulation, X, y, cell.problem)
     record = blank_record(cell, problem, digest)
     record.status, record.message = "skipped", misfit(formulation, solver, problem) or ""
     if record.message:
@@ -101,7 +101,7 @@ def _outcome(
     program: Program,
     solver: Solver,
     budget: Budget,
-    known: Known,
+    known: Bounds,
     wall: Callable[[], float],
     result: Trace,
 ) -> Outcome:
@@ -143,7 +143,7 @@ def _look(
     problem: Problem,
     formulation: Formulation,
     program: Program,
-    known: Known,
+    known: Bounds,
     wall: Callable[[], float],
     iterate: Iterate,
 ) -> Seen:
@@ -190,11 +190,11 @@ def _fill(record: Record, problem: Problem, answer: Snapshot, result: Trace, wal
     record.curve = [snapshot.curve_entry() for snapshot in result.snapshots]
 
 
-def _theory(record: Record, program: Program, problem: Problem, known: Known) -> None:
+def _theory(record: Record, program: Program, problem: Problem, known: Bounds) -> None:
     """Counts that theory bounds, and the bound: Novikoff's (R/gamma)^2, or (R^2 + 2 t)/gamma^2 for a margin t."""
     record.updates = record.info.get("updates")
     if not (isinstance(program, RegularisedRisk) and isinstance(program.loss, PerceptronLoss)):
         return
-    if known.upper is not None and not known.infeasible:
+    if math.isfinite(known.upper):
         R2, gamma2 = certificate.radius2(problem), 1.0 / (2.0 * known.upper)
         record.updates_bound = (R2 + 2.0 * program.loss.gamma) / gamma2

@@ -62,6 +62,11 @@ def make_problem(X: Matrix, y: np.ndarray, config: Config) -> Problem:
     return Problem(X, y, weight=weight, **config)
 
 
+def judged_problem(formulation: Formulation, X: Matrix, y: np.ndarray, config: Config) -> Problem:
+    """The problem that an answer of `formulation` to `problem.*` is compared with: the same, or the hard margin."""
+    return formulation.judged(make_problem(X, y, config))
+
+
 def missing(solver: Solver) -> str | None:
     """The sentence for a solver whose library is not installed; None when all are."""
     for module, extra in solver.requires.items():

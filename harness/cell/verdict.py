@@ -6,13 +6,13 @@ import numpy as np
 
 from marginbench.harness.cell.certificate import HULLS_MEET, Certificate, hull_distance
 from marginbench.harness.cell.measure import Budget, Snapshot, Trace
-from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import Problem
 
 
 def verdict(
-    formulation: Formulation, problem: Problem, answer: Snapshot, result: Trace, budget: Budget, known: Known
+    formulation: Formulation, problem: Problem, answer: Snapshot, result: Trace, budget: Budget, known: Bounds
 ) -> tuple[str, str]:
     """(status, message) of an answer to `problem`."""
     found, claim = answer.certificate, answer.claim
@@ -56,7 +56,7 @@ def _false_claims(result: Trace, budget: Budget, answer: Snapshot) -> str:
     return f"another setting claimed convergence at a gap of {worst:.1e}" if worst > budget.wrong_gap else ""
 
 
-def _verdict_of_separation(found: Certificate, claim: str, problem: Problem, known: Known) -> tuple[str, str]:
+def _verdict_of_separation(found: Certificate, claim: str, problem: Problem, known: Bounds) -> tuple[str, str]:
     if found.mistakes == 0:
         return "solved", ""
     why = "the data are not separable (the hulls of the classes meet)" if known.infeasible else "not separated yet"
@@ -64,7 +64,7 @@ def _verdict_of_separation(found: Certificate, claim: str, problem: Problem, kno
     return status, f"{found.mistakes} of {problem.n} rows misclassified: {why}"
 
 
-def _verdict_without_separator(problem: Problem, answer: Snapshot, known: Known) -> tuple[str, str]:
+def _verdict_without_separator(problem: Problem, answer: Snapshot, known: Bounds) -> tuple[str, str]:
     """Hard margin, no separating point: infeasible with a proof, or an answer that is none."""
     distance = math.inf
     for mu in (answer.seen.mu, answer.seen.point.alpha):

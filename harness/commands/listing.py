@@ -9,7 +9,7 @@ import numpy as np
 import yaml
 from tabulate import tabulate
 
-from marginbench.harness.cell.spec import chosen_kind, make_problem, misfit, missing
+from marginbench.harness.cell.spec import chosen_kind, judged_problem, misfit, missing
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.solver import Solver
@@ -84,8 +84,7 @@ def fits(formulation: Formulation, solver: Solver, bias: str) -> bool:
     """Whether the pair goes together on a small separable problem with this bias."""
     for loss in ("hinge", "squared_hinge"):
         X = np.array([[2.0, 0.5], [1.0, -1.0], [-1.5, 0.3], [-1.0, 0.1]])
-        asked = make_problem(X, np.array([1.0, 1.0, -1.0, -1.0]), {"bias": bias, "loss": loss})
-        problem = formulation.judged(asked)
+        problem = judged_problem(formulation, X, np.array([1.0, 1.0, -1.0, -1.0]), {"bias": bias, "loss": loss})
         if problem.bias == bias and misfit(formulation, solver, problem) is None:
             fixed = formulation.at(problem.with_(C=1.0).point(np.zeros(4)), problem)
             if solver.refuses(fixed.program(problem, chosen_kind(formulation, solver))) is None:

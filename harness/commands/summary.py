@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from marginbench.harness.records.record import BAD, Record
-from marginbench.harness.references.computed import references
-from marginbench.harness.references.library import Library
+from marginbench.harness.records.record import Record
+from marginbench.harness.records.status import status_of
+from marginbench.harness.references.library import bounds_of
 
 
 def finish(
@@ -29,7 +29,7 @@ def finish(
     )
 
     keys = {record.problem for record in records}
-    known = references(sources or [folder], keys) | Library().bounds(keys)
+    known = bounds_of(keys, sources or [folder])
     page = report.write(list(records), folder, title=folder.parent.name, command=command, references=known)
     frame = tables.table(records, known)
     print(tables.terminal(frame, shutil.get_terminal_size((120, 40)).columns))
@@ -41,4 +41,4 @@ def finish(
     print(f"report: {page}")
     if interrupted:
         return 130
-    return 1 if any(record.status in BAD for record in records) else 0
+    return 1 if any(status_of(record.status).bad for record in records) else 0

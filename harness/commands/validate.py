@@ -6,6 +6,7 @@ from pathlib import Path
 from marginbench.harness.commands.listing import configs
 from marginbench.harness.commands.options import split_flags, user_folder
 from marginbench.harness.compose import CONF, Composer
+from marginbench.harness.files import write_atomically
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.references.library import Library, entries
 from marginbench.harness.running.sweep import check_numbers
@@ -42,5 +43,5 @@ def main(arguments: Sequence[str]) -> int:
     print(card.text())
     for flag, text in (("--json", card.json()), ("--markdown", card.markdown())):
         if flag in flags:
-            Path(flags[flag]).write_text(text)
+            write_atomically(Path(flags[flag]), text)
     return 0 if card.ok else 1

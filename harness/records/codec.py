@@ -14,7 +14,8 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from marginbench.harness.records.record import Record, Status
+from marginbench.harness.records.record import Record
+from marginbench.harness.records.status import STATUSES
 
 INFINITE = {"inf": math.inf, "-inf": -math.inf}
 MARK = "$float"
@@ -94,7 +95,6 @@ def _constant(text: str) -> Any:
 # -- records ------------------------------------------------------------------------------------------------------
 
 TYPES = get_type_hints(Record)
-STATUSES = get_args(Status)
 
 
 def record_to_plain(record: Record) -> dict[str, Any]:

@@ -1,24 +1,7 @@
 """A record: one cell asked for, one row. Plain data, so that tables and reports need no solver."""
 
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
-
-Status = Literal[
-    "solved",  # certificate within tolerance, in time
-    "inaccurate",  # returned, certificate short
-    "wrong",  # claimed convergence, plainly not an optimum, or infeasible beyond repair
-    "infeasible",  # certified
-    "unbounded",  # certified
-    "timeout",
-    "memory",
-    "crashed",  # by a signal
-    "failed",  # by an exception
-    "invalid",  # NaN, wrong shape, wrong type
-    "skipped",  # the pair does not fit; the message says why
-    "not_installed",  # the message has the command that installs it
-]
-BAD = ("wrong", "crashed", "failed", "invalid")
-"""Statuses that make the exit code 1."""
+from typing import Any
 
 SCHEMA = 1
 
@@ -39,6 +22,7 @@ class Record:
     seed: int = 0
     repeat: int = 0
     status: str = ""
+    """One of `marginbench.harness.records.status`."""
     claim: str = ""
     primal: float | None = None
     dual: float | None = None

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from marginbench.harness.files import write_atomically
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.records.machine import processor
 
@@ -63,4 +64,4 @@ def write_provenance(
         "data": dict(digests),
         "cells": list(configs),
     }
-    (folder / "run.json").write_text(json.dumps(about, indent=1, default=str) + "\n")
+    write_atomically(folder / "run.json", json.dumps(about, indent=1, default=str) + "\n")

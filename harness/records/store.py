@@ -10,15 +10,14 @@ is moved to `<folder>/damaged/`, named in `Store.damaged`, and counts as not the
 """
 
 import contextlib
-import errno
 import hashlib
 import os
 import re
-import secrets
 import stat
 from pathlib import Path
 from typing import Any
 
+from marginbench.harness.files import write_atomically
 from marginbench.harness.records.codec import Damaged, dumps, loads, record_from_plain, record_to_plain
 from marginbench.harness.records.record import SCHEMA, Record
 
@@ -28,10 +27,6 @@ LARGEST = 64 * 2**20
 NAME = re.compile(r"[0-9a-f]{16,64}")
 FRAME = re.compile(rb'\{"schema": (\d{1,9}), "sha256": "([0-9a-f]{64})", "record": (.*)\}\n', re.DOTALL)
 NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class StoreError(Exception):
-    """The results folder cannot be written; the message is one line that names the path."""
 
 
 def cell_key(
@@ -96,22 +91,7 @@ class Store:
         """Write a record; when this returns it is on the disk, whole, under its name."""
         if not NAME.fullmatch(record.hash):
             raise ValueError(f"hash {record.hash!r}: a record needs the key of its cell")
-        data = encode(record)
-        path = self.cells / f"{record.hash}.json"
-        temporary = self.cells / f".{record.hash}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
-        try:
-            self.cells.mkdir(parents=True, exist_ok=True)
-            try:
-                _write_synced(temporary, data)
-                os.replace(temporary, path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
-                raise
-            _sync_folder(self.cells)
-        except OSError as error:
-            raise StoreError(f"cannot write {path}: {error.strerror}") from error
-        return path
+        return write_atomically(self.cells / f"{record.hash}.json", encode(record))
 
     def get(self, key: str) -> Record | None:
         """The record of a cell; None when there is none that can be used."""
@@ -158,28 +138,6 @@ class Store:
                 return
             if inode is None or os.lstat(self.cells / name).st_ino == inode:  # not yet replaced by a good one
                 os.replace(self.cells / name, aside / name)
-
-
-def _write_synced(path: Path, data: bytes) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK, 0o666)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(file, view) :]
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def _sync_folder(path: Path) -> None:
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems cannot, and need not
-            raise
-    finally:
-        os.close(folder)
 
 
 def _read_all(file: int) -> bytes:

@@ -19,59 +19,25 @@ problem and one point exactly. Weak duality says D(alpha) <= P* <= P(w, b) for e
 What is assumed: IEEE binary64 with rounding to nearest, and a compiler that keeps to it.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.cell.certificate import validated
+from marginbench.harness.model.bounds import Bounds, round_down, round_up
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.references import exact
 
 
-@dataclass(frozen=True)
-class Enclosure:
-    """lower <= P* <= upper; P* = inf stands for a hard margin without solution."""
-
-    lower: float
-    upper: float
-
-    @property
-    def width(self) -> float:
-        """(upper - lower) / max(1, |lower|, |upper|), as the relative gap; 0 when both are inf."""
-        if self.lower == self.upper:
-            return 0.0
-        if np.isinf(self.upper):
-            return np.inf
-        return (self.upper - self.lower) / max(1.0, abs(self.lower), abs(self.upper))
-
-    @property
-    def infeasible(self) -> bool:
-        """Whether it is proven that the hard margin has no solution."""
-        return self.lower == np.inf
-
-    @property
-    def margin(self) -> float:
-        """r: no hyperplane has a geometric margin above it (hard margin), for P* = 1 / (2 margin^2)."""
-        if self.lower <= 0.0:
-            return np.inf
-        return 0.0 if self.infeasible else _up(1.0 / _down(np.sqrt(2.0 * self.lower)))
-
-    def meet(self, other: "Enclosure") -> "Enclosure":
-        """What both prove together."""
-        return Enclosure(max(self.lower, other.lower), min(self.upper, other.upper))
-
-
-def enclose(problem: Problem, point: Point) -> Enclosure:
-    """The proven enclosure that `point` gives; without multipliers, lower is 0 = D(0)."""
+def enclose(problem: Problem, point: Point) -> Bounds:
+    """The proven bounds that `point` gives; without multipliers, lower is 0 = D(0)."""
     w, b, alpha, _ = validated(problem, point)
     alpha = np.zeros(problem.n) if alpha is None else feasible(problem, alpha)
     if problem.hard:
         lower, upper = _hard_lower(problem, alpha), _hard_upper(problem, w, b)
-        return Enclosure(np.inf if np.isinf(upper) and hulls_meet(problem, alpha) else lower, upper)
+        return Bounds(np.inf if np.isinf(upper) and hulls_meet(problem, alpha) else lower, upper)
     proven_dual, _ = exact.bounds(dual(problem, alpha))
     _, proven_primal = exact.bounds(primal(problem, w, b))
-    return Enclosure(max(0.0, float(proven_dual)), float(proven_primal))
+    return Bounds(max(0.0, float(proven_dual)), float(proven_primal))
 
 
 # -- P and D as balls --------------------------------------------------------------------------------------------
@@ -114,24 +80,16 @@ def _combine(*terms: tuple[float, Array]) -> Array:
 # -- hard margin -------------------------------------------------------------------------------------------------
 
 
-def _up(x: float) -> float:
-    return float(np.nextafter(x, np.inf))
-
-
-def _down(x: float) -> float:
-    return float(np.nextafter(x, -np.inf))
-
-
 def _hard_upper(problem: Problem, w: Array, b: float) -> float:
     """An upper bound of 1/2 ||w||^2 / m^2, m the smallest margin"""
     v, intercept = _coefficients(problem, w, b)
     _, short = exact.bounds(exact.short_of(0.0, problem.features, problem.y, v, intercept))
     smallest = -float(short.max())
     _, norm2 = exact.bounds(_norm2(exact.balls(v)))
-    square = _down(smallest * smallest) if 0.0 < smallest < np.inf else 0.0
+    square = round_down(smallest * smallest) if 0.0 < smallest < np.inf else 0.0
     if not square > 0.0:
         return np.inf
-    return 0.0 if norm2 == 0.0 else _up(_up(0.5 * float(norm2)) / square)
+    return 0.0 if norm2 == 0.0 else round_up(round_up(0.5 * float(norm2)) / square)
 
 
 def _hard_lower(problem: Problem, alpha: Array) -> float:
@@ -140,7 +98,7 @@ def _hard_lower(problem: Problem, alpha: Array) -> float:
     norm2 = float(exact.bounds(_norm2(exact.weights(problem.features, alpha * problem.y)))[1])
     if not total > 0.0:
         return 0.0
-    return np.inf if norm2 == 0.0 else max(0.0, _down(_down(total * total) / _up(2.0 * norm2)))
+    return np.inf if norm2 == 0.0 else max(0.0, round_down(round_down(total * total) / round_up(2.0 * norm2)))
 
 
 # -- multipliers that are feasible exactly -----------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """The reference problems: which there are, how to build one, and what is proven of them."""
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from marginbench.datasets import cache
 from marginbench.datasets.check import check
 from marginbench.datasets.digest import digest
 from marginbench.harness.cell.spec import instantiate, make_problem
-from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import Problem
+from marginbench.harness.references.computed import read_bounds
 from marginbench.harness.references.reference import Disproved, Reference, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,19 +68,22 @@ class Library:
                 return load(path)
         return None
 
-    def known(self, key: str) -> Known | None:
-        """For a cell; a damaged reference is as good as none here, and named by `reference --check`."""
+    def bounds(self, key: str) -> Bounds | None:
+        """What is proven of a problem. A damaged reference counts as none here; `reference --check` names it."""
         try:
             found = self.reference(key)
         except Disproved:
             return None
         if found is None:
             return None
-        if found.enclosure.infeasible:
-            return Known(source="stored", infeasible=True)
-        return Known(found.lower, found.upper, "stored", found.point)
+        return found.bounds if found.bounds.infeasible else replace(found.bounds, point=found.point)
 
-    def bounds(self, keys: Iterable[str]) -> dict[str, tuple[float, float | None, str]]:
-        """Problem key -> (lower, upper, "stored"), for tables."""
-        known = ((key, self.known(key)) for key in keys)
-        return {key: (k.lower, k.upper, k.source) for key, k in known if k is not None and k.lower is not None}
+
+def bounds_of(problems: Iterable[str], folders: Sequence[Path]) -> dict[str, Bounds]:
+    """Problem key -> bounds, for a report: those proven in the library, else those that a results folder has."""
+    library, found = Library(), {}
+    for key in problems:
+        places = itertools.chain([library.bounds(key)], (read_bounds(folder, key) for folder in folders))
+        if (bounds := next((b for b in places if b is not None and b.lower > -math.inf), None)) is not None:
+            found[key] = bounds
+    return found

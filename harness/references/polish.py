@@ -25,9 +25,10 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from marginbench.harness.cell.certificate import radius2, sharpened
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import Array, Matrix, Point, Problem
 from marginbench.harness.references import exact
-from marginbench.harness.references.enclosure import Enclosure, enclose, feasible
+from marginbench.harness.references.enclosure import enclose, feasible
 
 ROUNDS = 60
 NEWTON_STEPS = 100
@@ -64,7 +65,7 @@ def polish(problem: Problem, point: Point, target: float = 2e-15) -> Point:
     return best
 
 
-def _better(best: Point, proven: Enclosure, candidate: Point, now: Enclosure) -> tuple[Point, Enclosure]:
+def _better(best: Point, proven: Bounds, candidate: Point, now: Bounds) -> tuple[Point, Bounds]:
     if now.upper < proven.upper:
         best = best._replace(w=candidate.w, b=candidate.b)
     if best.alpha is None or now.lower > proven.lower:

@@ -1,15 +1,13 @@
-"""Reference optima: an enclosure, and the point that proves it, as data.
+"""Reference optima: bounds, and the point that proves them, as data.
 
 A reference is two files: `<key>.json` says what is proven of which problem, `<key>-<sha>.npz` holds (w, b, alpha). The
-enclosure follows from the data and the point by enclosure.py, with no solver in between; `prove` does so and
+bounds follow from the data and the point by enclosure.py, with no solver in between; `prove` does so and
 accepts nothing but the very same digits. A checksum in each file tells damage from a false claim.
 """
 
 import hashlib
 import io
 import json
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -19,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from marginbench.harness.files import write_atomically
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import InputError, Point, Problem, problem_key
-from marginbench.harness.references.enclosure import Enclosure, enclose, feasible
+from marginbench.harness.references.enclosure import enclose, feasible
 from marginbench.harness.references.polish import polish
 
 SCHEMA = 1
@@ -36,19 +36,11 @@ class Reference:
     """problem_key: data, C, bias, loss and, where they are not the default, s and weights."""
     digest: str
     """Of the data, in full."""
-    enclosure: Enclosure
+    bounds: Bounds
     point: Point
-    """alpha is feasible exactly."""
+    """The proof. alpha is feasible exactly."""
     makers: tuple[str, str]
     """Whose multipliers prove the lower bound, and whose hyperplane the upper one."""
-
-    @property
-    def lower(self) -> float:
-        return self.enclosure.lower
-
-    @property
-    def upper(self) -> float:
-        return self.enclosure.upper
 
 
 def make(problem: Problem, digest: str, points: Mapping[str, Point]) -> Reference:
@@ -56,7 +48,7 @@ def make(problem: Problem, digest: str, points: Mapping[str, Point]) -> Referenc
     if not points:
         raise InputError("a reference needs the point of at least one method; none was given")
     lower = upper = ""
-    point, best = Point(np.zeros(problem.d), 0.0, np.zeros(problem.n)), Enclosure(-np.inf, np.inf)
+    point, best = Point(np.zeros(problem.d), 0.0, np.zeros(problem.n)), Bounds()
     for name, given in points.items():
         polished = polish(problem, given)
         own = enclose(problem, polished)
@@ -70,8 +62,8 @@ def make(problem: Problem, digest: str, points: Mapping[str, Point]) -> Referenc
     return Reference(problem_key(problem, digest), digest, enclose(problem, point), point, (lower, upper))
 
 
-def prove(reference: Reference, problem: Problem, digest: str) -> Enclosure:
-    """The enclosure, computed again from data and point; Disproved unless it is the stored one to the last digit."""
+def prove(reference: Reference, problem: Problem, digest: str) -> Bounds:
+    """The bounds, computed again from data and point; Disproved unless they are the stored ones to the last digit."""
     if digest != reference.digest:
         raise Disproved(
             f"{reference.key}: the data have digest {digest[:16]}, the reference is for {reference.digest[:16]}"
@@ -86,8 +78,8 @@ def prove(reference: Reference, problem: Problem, digest: str) -> Enclosure:
     if not np.array_equal(feasible(problem, alpha), alpha):
         raise Disproved(f"{reference.key}: the stored alpha is not feasible")
     proven = enclose(problem, reference.point)
-    if proven != reference.enclosure:
-        stored = f"[{reference.lower!r}, {reference.upper!r}]"
+    if proven != reference.bounds:
+        stored = f"[{reference.bounds.lower!r}, {reference.bounds.upper!r}]"
         raise Disproved(f"{reference.key}: stored {stored}, proven [{proven.lower!r}, {proven.upper!r}]")
     return proven
 
@@ -96,9 +88,7 @@ def prove(reference: Reference, problem: Problem, digest: str) -> Enclosure:
 
 
 def save(reference: Reference, folder: Path) -> Path:
-    """Write both files, the arrays first, each under a temporary name that is then changed; returns the JSON's path."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write both files, the arrays first; the path of the JSON."""
     buffer = io.BytesIO()
     w, b, alpha = reference.point.w, np.array([reference.point.b]), np.asarray(reference.point.alpha)
     np.savez_compressed(buffer, w=w, b=b, alpha=alpha)
@@ -107,14 +97,14 @@ def save(reference: Reference, folder: Path) -> Path:
         "schema": SCHEMA,
         "key": reference.key,
         "digest": reference.digest,
-        "lower": _number(reference.lower),
-        "upper": _number(reference.upper),
+        "lower": _number(reference.bounds.lower),
+        "upper": _number(reference.bounds.upper),
         "makers": list(reference.makers),
         "arrays": {"file": arrays, "sha256": _sha(w, b, alpha)},
     }
-    _replace(folder / arrays, buffer.getvalue())
+    write_atomically(folder / arrays, buffer.getvalue())
     path = folder / f"{reference.key}.json"
-    _replace(path, (json.dumps(said | {"sha256": _checksum(said)}, indent=2) + "\n").encode())
+    write_atomically(path, json.dumps(said | {"sha256": _checksum(said)}, indent=2) + "\n")
     for stale in folder.glob(f"{reference.key}-????????.npz"):
         if stale.name != arrays:
             stale.unlink(missing_ok=True)
@@ -135,10 +125,10 @@ def load(path: Path) -> Reference:
             w, b, alpha = entry["w"], entry["b"], entry["alpha"]
         if _sha(w, b, alpha) != said["arrays"]["sha256"]:
             raise Disproved(f"{arrays.name}: the checksum does not fit the arrays")
-        enclosure = Enclosure(_float(said["lower"]), _float(said["upper"]))
+        bounds = Bounds(_float(said["lower"]), _float(said["upper"]), "stored")
         point = Point(w.astype(float), float(b[0]), alpha.astype(float))
         lower, upper = said["makers"]
-        return Reference(said["key"], said["digest"], enclosure, point, (lower, upper))
+        return Reference(said["key"], said["digest"], bounds, point, (lower, upper))
     except Disproved:
         raise
     except (OSError, EOFError, KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
@@ -168,17 +158,3 @@ def _sha(*arrays: np.ndarray) -> str:
     for array in arrays:
         sha.update(f"{array.shape}".encode() + np.ascontiguousarray(array, dtype="<f8").tobytes())
     return sha.hexdigest()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

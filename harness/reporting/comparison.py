@@ -12,24 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import Record
-
-SUCCESS = ("solved", "infeasible", "unbounded")
-"""Statuses that prove something of the problem; every other one is a failure, at infinity in a profile."""
+from marginbench.harness.records.status import status_of
 
 NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
-
-ROUNDING = 1e-9
-"""P below a proven D by less than this, relative, is rounding; by more, one of the two certificates is false."""
-
-References = Mapping[str, tuple[float | None, float | None, str]]
-"""Problem key -> (D, P, source): P* proven to lie in [D, P]; source `stored` or `computed`."""
-
-
-def relative(primal: float, dual: float) -> float:
-    """(P - D) / max(1, |P|, |D|); rounding below 0 is 0, a contradiction stays visible."""
-    value = (primal - dual) / max(1.0, abs(primal), abs(dual))
-    return max(value, 0.0) if value > -ROUNDING else value
 
 
 def number(value: Any) -> float | None:
@@ -46,7 +33,7 @@ def seconds(record: Record) -> float | None:
 
 
 def succeeded(record: Record) -> bool:
-    return record.status in SUCCESS
+    return status_of(record.status).success
 
 
 def ordered(records: Sequence[Record]) -> list[Record]:
@@ -59,29 +46,13 @@ def ordered(records: Sequence[Record]) -> list[Record]:
     return sorted(records, key=key)
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """P* of one problem lies in [lower, upper]; `source` says who proved the lower end."""
-
-    lower: float | None = None
-    upper: float | None = None
-    source: str = ""
-
-    def suboptimality(self, primal: Any) -> float | None:
-        value = number(primal)
-        return None if value is None or self.lower is None else relative(value, self.lower)
-
-
-def bounds(records: Sequence[Record], references: References | None = None) -> dict[str, Bounds]:
-    """The best proven enclosure of each problem: of the references, and of every record with its own multipliers."""
-    found = {key: Bounds(number(D), number(P), source) for key, (D, P, source) in (references or {}).items()}
+def bounds(records: Sequence[Record], references: Mapping[str, Bounds]) -> dict[str, Bounds]:
+    """The best proven bounds of each problem: of the references, and of every record with its own multipliers."""
+    found = dict(references)
     for r in records:
-        known, primal = found.get(r.problem, Bounds()), number(r.primal)
-        dual = number(r.dual) if r.dual_source == "own" else None
-        upper = min((value for value in (known.upper, primal) if value is not None), default=None)
-        if dual is not None and (known.lower is None or dual > known.lower):
-            known = Bounds(dual, upper, "run")
-        found[r.problem] = Bounds(known.lower, upper, known.source)
+        primal, dual = number(r.primal), number(r.dual) if r.dual_source == "own" else None
+        own = Bounds(-math.inf if dual is None else dual, math.inf if primal is None else primal, "run")
+        found[r.problem] = found.get(r.problem, Bounds()).meet(own)
     return found
 
 
@@ -105,7 +76,7 @@ class Task:
     @property
     def impossible(self) -> bool:
         """Proven to have no solution."""
-        return any(r.status in ("infeasible", "unbounded") for r in self.records)
+        return any(status_of(r.status).no_solution for r in self.records)
 
     @property
     def family(self) -> str:
@@ -137,10 +108,10 @@ class Comparison:
     """All records of a report, in order, and the references they are compared with."""
 
     records: list[Record]
-    references: References
+    references: Mapping[str, Bounds]
 
     @classmethod
-    def of(cls, records: Sequence[Record], references: References | None = None) -> "Comparison":
+    def of(cls, records: Sequence[Record], references: Mapping[str, Bounds] | None = None) -> "Comparison":
         return cls(ordered(records), references or {})
 
     @cached_property

@@ -7,7 +7,7 @@ and marker say the same without colour. Nothing is drawn through pyplot: no wind
 import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,23 +22,17 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import NullLocator
 
+from marginbench.harness.files import write_atomically
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import Record
+from marginbench.harness.records.status import STATUSES, TONES, status_of, worst
 from marginbench.harness.reporting import statistics
-from marginbench.harness.reporting.comparison import Comparison, Family, References, Task, succeeded
+from marginbench.harness.reporting.comparison import Comparison, Family, Task, succeeded
 from marginbench.harness.reporting.series import X_AXES, Y_AXES, Curve, Line, Panel, Values, curves, panels
-from marginbench.harness.reporting.tables import write_atomically
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#767676"]
 DASHES = [(None, None), (5, 2), (1.5, 1.5), (7, 2, 1.5, 2)]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "p"]
-STATUS = {
-    "solved": ("#2a9d68", "✓"), "infeasible": ("#3b7dd8", "∅"), "unbounded": ("#3b7dd8", "↓"),
-    "inaccurate": ("#e0a526", "≈"), "timeout": ("#d97b29", "t"), "memory": ("#d97b29", "m"), "wrong": ("#c9303e", "✗"),
-    "invalid": ("#c9303e", "!"), "failed": ("#c9303e", "f"), "crashed": ("#8f1f4f", "c"),
-    "skipped": ("#b9bec6", "-"), "not_installed": ("#b9bec6", "·"),
-}  # fmt: skip
-"""Colour and sign of each status; the sign carries the meaning without the colour."""
-
 LOOK: dict[Any, Any] = {
     "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
     "grid.color": "#d9dde3", "grid.linewidth": 0.5, "axes.axisbelow": True, "axes.edgecolor": "#5b6470",
@@ -48,11 +42,10 @@ LOOK: dict[Any, Any] = {
 
 
 def write(
-    records: Sequence[Record], frame: pd.DataFrame, folder: Path, references: References | None = None
+    records: Sequence[Record], frame: pd.DataFrame, folder: Path, references: Mapping[str, Bounds] | None = None
 ) -> list[Path]:
     """All figures that the records have data for, into folder/figures; the paths of the SVG files."""
     folder = Path(folder) / "figures"
-    folder.mkdir(parents=True, exist_ok=True)
     comparison = Comparison.of(records, references)
     style = {label: _style(k) for k, label in enumerate(comparison.methods)}
     drawn: list[Path] = []
@@ -247,9 +240,9 @@ def status_matrix(comparison: Comparison) -> Figure:
     for i, task in enumerate(tasks):
         for j, label in enumerate(methods):
             if runs := task.runs.get(label, []):
-                status = worst(runs)
-                colour, sign = STATUS.get(status, ("#b9bec6", "?"))
-                used[status] = colour
+                status = status_of(worst(r.status for r in runs))
+                colour, sign = TONES[status.tone], status.sign
+                used[status.name] = colour
                 good = sum(succeeded(r) for r in runs)
                 ax.add_patch(Rectangle((i + 0.03, j + 0.05), 0.94, 0.9, color=colour, linewidth=0))
                 shown = text(sign) if good in (0, len(runs)) else f"{good}/{len(runs)}"
@@ -260,16 +253,9 @@ def status_matrix(comparison: Comparison) -> Figure:
     ax.grid(False)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    patches = {text(f"{STATUS.get(s, ('', '?'))[1]} {s}"): Patch(color=used[s]) for s in STATUS if s in used}
+    patches = {text(f"{s.sign} {s.name}"): Patch(color=used[s.name]) for s in STATUSES.values() if s.name in used}
     figure.legend(patches.values(), patches.keys(), loc="upper right")
     return figure
-
-
-def worst(runs: Sequence[Record]) -> str:
-    """The status that stands for several runs: the gravest."""
-    order = ["crashed", "failed", "invalid", "wrong", "memory", "timeout", "inaccurate", "not_installed", "skipped"]
-    rank = {status: k for k, status in enumerate(order)}
-    return min((r.status for r in runs), key=lambda status: rank.get(status, len(order)))
 
 
 def special(charts: Sequence[Panel], style: dict[str, dict[str, Any]]) -> Figure:

@@ -22,17 +22,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from marginbench.harness.model.bounds import ROUNDING, Bounds
 from marginbench.harness.records.record import Record
-from marginbench.harness.reporting.comparison import ROUNDING, Bounds, Comparison, Family, Task, number
+from marginbench.harness.records.status import status_of
+from marginbench.harness.reporting.comparison import Comparison, Family, Task, number
 from marginbench.harness.reporting.statistics import Draws, Ratio, compared, log_ratio, median, resampled, spread_of
 from marginbench.harness.reporting.tables import PROBLEM, markdown_line, short
 
 ACCURACIES = (1e-2, 1e-3, 1e-6, 1e-9)
 BEST = "best peer"
 """A method that nobody has: on each problem the fastest of all peers."""
-
-COUNTED = ("solved", "inaccurate", "timeout")
-NEVER_RAN = ("skipped", "not_installed")
 
 
 def wraps_a_library(r: Record) -> bool:
@@ -42,7 +41,7 @@ def wraps_a_library(r: Record) -> bool:
 
 def reached(r: Record, accuracy: float, known: Bounds) -> float:
     """Seconds until the error was at most `accuracy`; infinity where it never was."""
-    if r.status not in COUNTED:
+    if not status_of(r.status).curve_counts:
         return math.inf
     build, lenient = number(r.build_seconds) or 0.0, wraps_a_library(r)
     costs = []
@@ -126,7 +125,7 @@ def _frontier(family: Family) -> Frontier | None:
 
 
 def _ran(runs: Sequence[Record]) -> list[Record]:
-    return [r for r in runs if r.status not in NEVER_RAN]
+    return [r for r in runs if status_of(r.status).ran]
 
 
 def _telling(runs: Sequence[Record], accuracy: float) -> list[Record]:

@@ -11,20 +11,22 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import pandas as pd
 
+from marginbench.harness.files import write_atomically
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.old_names import current_name
-from marginbench.harness.records.record import BAD, COLUMNS, Record
+from marginbench.harness.records.record import COLUMNS, Record
+from marginbench.harness.records.status import STATUSES, named, status_of, worst
 from marginbench.harness.reporting import figures, frontier, statistics, tables
 from marginbench.harness.reporting.comparison import (
     Comparison,
     Family,
-    References,
     Task,
     natural,
     number,
@@ -51,24 +53,24 @@ FIRST = [
 
 
 def write(
-    records: Sequence[Record], folder: Path, title: str, command: str, references: References | None = None
+    records: Sequence[Record], folder: Path, title: str, command: str, references: Mapping[str, Bounds] | None = None
 ) -> Path:
     """table.*, frontier.*, figures/* and report.html in `folder`; the path of the page."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     frame = tables.table(records, references)
     tables.write(frame, folder)
     found = frontier.frontiers(Comparison.of(records, references))
-    tables.write_atomically(folder / "frontier.csv", tables.csv(frontier.frame(found)).encode())
-    tables.write_atomically(folder / "frontier.md", frontier.markdown(found).encode())
+    write_atomically(folder / "frontier.csv", tables.csv(frontier.frame(found)))
+    write_atomically(folder / "frontier.md", frontier.markdown(found))
     figures.write(records, frame, folder, references)
-    path = folder / "report.html"
-    tables.write_atomically(path, page(records, frame, title, command, references).encode())
-    return path
+    return write_atomically(folder / "report.html", page(records, frame, title, command, references))
 
 
 def page(
-    records: Sequence[Record], frame: pd.DataFrame, title: str, command: str, references: References | None = None
+    records: Sequence[Record],
+    frame: pd.DataFrame,
+    title: str,
+    command: str,
+    references: Mapping[str, Bounds] | None = None,
 ) -> str:
     """The page as text; the same records give the same text."""
     comparison = Comparison.of(records, references)
@@ -98,9 +100,11 @@ def page(
         data=inline_json(_data(comparison, races)),
         comparison=comparison,
         style_of={label: k for k, label in enumerate(comparison.methods)},
-        counts={status: k for status in figures.STATUS if (k := Counter(r.status for r in comparison.records)[status])},
-        signs={status: sign for status, (_, sign) in figures.STATUS.items()},
-        bad=sum(r.status in BAD for r in comparison.records),
+        counts={status: k for status in STATUSES if (k := Counter(r.status for r in comparison.records)[status])},
+        statuses=STATUSES.values(),
+        status_of=status_of,
+        named=named,
+        bad=sum(status_of(r.status).bad for r in comparison.records),
         solved=sum(succeeded(r) for r in comparison.records),
         loosest=max((r.gap for r in comparison.records if r.status == "solved" and r.gap is not None), default=None),
         floor=statistics.noise_floor(comparison.tasks),
@@ -180,11 +184,11 @@ def _task(task: Task) -> dict[str, Any]:
             "r": chosen,
             "runs": len(runs),
             "good": sum(map(succeeded, runs)),
-            "status": figures.worst(runs),
+            "status": worst(r.status for r in runs),
         }
         rows.append(row | {"seconds": seconds(chosen), "suboptimality": subopt})
     failed = [(label, r.status, r.message) for label, runs in task.runs.items() for r in runs if not succeeded(r)]
-    failed.sort(key=lambda failure: failure[1] in ("skipped", "not_installed"))  # what never ran comes last
+    failed.sort(key=lambda failure: not status_of(failure[1]).ran)  # what never ran comes last
     return {"task": task, "rows": rows, "failures": Counter(failed), "drawn": bool(curves(task))}
 
 
@@ -209,7 +213,7 @@ def _matrix(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def _matrix_cell(runs: list[Record]) -> dict[str, Any]:
-    status, chosen, good = figures.worst(runs), representative(runs), sum(map(succeeded, runs))
+    status, chosen, good = worst(r.status for r in runs), representative(runs), sum(map(succeeded, runs))
     shown = status.replace("_", " ")
     if status == "inaccurate" and number(chosen.gap) is not None:
         shown = f"gap {tables.short(chosen.gap)}"

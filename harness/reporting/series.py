@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import Record
 from marginbench.harness.reporting.comparison import (
-    Bounds,
     Comparison,
     Task,
     number,
@@ -96,7 +96,7 @@ def pegasos_bound(r: Record, iterations: Values, known: Bounds) -> Values:
     solver, radius, steps = r.cell.get("solver") or {}, number(r.info.get("radius")), number(r.info.get("steps"))
     promised = solver.get("project") and solver.get("average") == "uniform"
     weighted = (r.cell.get("problem") or {}).get("weight")
-    if not promised or weighted or not (radius and steps and r.iterations and known.lower and math.isfinite(r.C)):
+    if not promised or weighted or not (radius and steps and r.iterations and math.isfinite(known.lower + r.C)):
         return []
     Cn = r.C * r.n
     lam = 1.0 / Cn
@@ -106,7 +106,7 @@ def pegasos_bound(r: Record, iterations: Values, known: Bounds) -> Values:
         if not iteration:
             return None
         T = max(iteration * steps / (r.iterations or 1), 1.0)
-        return Cn * G**2 * (1.0 + math.log(T)) / (2.0 * lam * T) / max(1.0, abs(known.lower or 0.0))
+        return Cn * G**2 * (1.0 + math.log(T)) / (2.0 * lam * T) / max(1.0, abs(known.lower))
 
     return [at(k) for k in iterations]
 
@@ -158,7 +158,7 @@ def smoothing(comparison: Comparison) -> list[Panel]:
             for name, runs in sorted(lines.items())
             if len(runs) > 1
         ]
-        if drawn and task.bounds.lower is not None and math.isfinite(task.sample.C):
+        if drawn and math.isfinite(task.bounds.lower + task.sample.C):
             deltas = sorted({x for line in drawn for x in line.x})
             scale = 0.5 * task.sample.C * task.sample.n / max(1.0, abs(task.bounds.lower))
             drawn.append(Line("bound C n δ / 2", deltas, [scale * x for x in deltas], kind="bound"))

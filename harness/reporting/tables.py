@@ -1,18 +1,19 @@
 """Records as one flat table: on the terminal, and as CSV, Parquet, Markdown and LaTeX."""
 
-import os
 import re
-import tempfile
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from tabulate import tabulate
 
+from marginbench.harness.files import write_atomically
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import COLUMNS, Record
-from marginbench.harness.reporting.comparison import SUCCESS, Comparison, References, number, show_C
+from marginbench.harness.records.status import named
+from marginbench.harness.reporting.comparison import Comparison, number, show_C
 
 WHOLE = ("n", "d", "nnz", "seed", "repeat", "iterations", "updates", "sv_margin", "sv_inside", "sv_wrong")
 TEXT = (
@@ -31,7 +32,7 @@ TEXT = (
 PROBLEM = ["dataset", "n", "d", "nnz", "C", "bias", "loss"]
 
 
-def table(records: Sequence[Record], references: References | None = None) -> pd.DataFrame:
+def table(records: Sequence[Record], references: Mapping[str, Bounds] | None = None) -> pd.DataFrame:
     """One row per record, COLUMNS in order; empty where a number has no meaning.
 
     `suboptimality` is (P - D) / max(1, |P|, |D|) with the best proven D of the same problem: of the references, or of
@@ -55,25 +56,10 @@ def table(records: Sequence[Record], references: References | None = None) -> pd
 
 def write(frame: pd.DataFrame, folder: Path) -> None:
     """table.csv and table.parquet with all columns; table.md and table.tex with those that a page has room for."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "table.csv", csv(frame).encode())
+    write_atomically(folder / "table.csv", csv(frame))
     write_atomically(folder / "table.parquet", frame.to_parquet(index=False))
-    write_atomically(folder / "table.md", markdown(frame).encode())
-    write_atomically(folder / "table.tex", latex(frame).encode())
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Under a temporary name first: a reader sees the old file or the new one, never a part."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_atomically(folder / "table.md", markdown(frame))
+    write_atomically(folder / "table.tex", latex(frame))
 
 
 def csv(frame: pd.DataFrame) -> str:
@@ -211,7 +197,7 @@ def _terminal_line(runs: pd.DataFrame) -> list[str]:
     statuses = runs["status"].value_counts(sort=False)
     times = f" x{len(runs)}" if len(runs) > 1 else ""
     status = ", ".join(f"{s} {k}" for s, k in statuses.items()) if len(statuses) > 1 else runs["status"].iloc[0] + times
-    fine = runs["status"].isin(SUCCESS)
+    fine = runs["status"].isin(named(success=True))
     good = runs[fine] if fine.any() else runs
     spent = (good["build_seconds"].fillna(0.0) + good["solve_seconds"]).median()
     message = next((m for m in [*runs[~fine]["message"], *runs["message"]] if m), "")

@@ -25,7 +25,8 @@ from threadpoolctl import threadpool_info
 
 from marginbench.harness.cell.run import Outcome, run_cell
 from marginbench.harness.cell.spec import Cell
-from marginbench.harness.model.bounds import Known
+from marginbench.harness.files import write_atomically
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.codec import dumps, record_to_plain
 from marginbench.harness.running.mapped_data import open_data
 
@@ -53,7 +54,7 @@ class Order:
     cell: Cell
     data: Path
     digest: str
-    known: Known | None
+    known: Bounds | None
     limits: Limits
     cpu: int | None
     so_far: Path | None = None
@@ -112,10 +113,8 @@ def _run(order: Order) -> bytes:
 
 
 def _leave(path: Path | None, outcome: Outcome) -> None:
-    """Under another name first: the process may be ended at any moment."""
     if path is not None:
-        path.with_suffix(".new").write_bytes(encode_answer(outcome))
-        path.with_suffix(".new").replace(path)
+        write_atomically(path, encode_answer(outcome), synced=False)  # the process may be ended at any moment
 
 
 def limit_memory(mb: float) -> None:

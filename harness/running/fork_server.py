@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_info
 
 from marginbench.harness.cell.certificate import certify
 from marginbench.harness.cell.measure import pass_seconds
-from marginbench.harness.cell.spec import chosen_kind, instantiate, library_versions, make_problem, missing
+from marginbench.harness.cell.spec import chosen_kind, instantiate, judged_problem, library_versions, missing
 from marginbench.harness.model.problem import Matrix, Problem
 from marginbench.harness.records.codec import dumps
 from marginbench.harness.rowops import passes
@@ -145,7 +145,7 @@ def _warm(order: Order) -> tuple[bytes]:
         X, y = open_data(order.data)
         some = np.sort(np.concatenate([np.flatnonzero(y > 0)[:4], np.flatnonzero(y < 0)[:4]]))
         formulation, solver = instantiate(cell.formulation), instantiate(cell.solver)
-        problem = formulation.judged(make_problem(_read_only(X[some]), _read_only(y[some]), cell.problem))
+        problem = judged_problem(formulation, _read_only(X[some]), _read_only(y[some]), cell.problem)
         formulation = formulation.at(problem.point(np.zeros(problem.n)), problem)
         if missing(solver) is None:
             library_versions(solver)

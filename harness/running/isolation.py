@@ -23,9 +23,9 @@ from typing import Self
 
 from marginbench.harness.cell.run import Outcome
 from marginbench.harness.cell.spec import Cell
-from marginbench.harness.model.bounds import Known
+from marginbench.harness.files import write_atomically
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.codec import dumps, loads
-from marginbench.harness.records.store import StoreError
 from marginbench.harness.running.confinement import Limits, Order
 from marginbench.harness.running.fork_server import receive, send
 from marginbench.harness.running.mapped_data import spill
@@ -138,7 +138,7 @@ class Isolation:
             self._root.wait()
 
     def run(
-        self, cell: Cell, data: Path, digest: str, known: Known | None, limits: Limits, log: Path | None = None
+        self, cell: Cell, data: Path, digest: str, known: Bounds | None, limits: Limits, log: Path | None = None
     ) -> Outcome:
         """Run the cell on the data that `spill` wrote. What it printed and its traceback go to `log`, if anything."""
         so_far = Path(self._scratch.name) / "so_far"
@@ -155,11 +155,7 @@ class Isolation:
         except (ValueError, TypeError, LookupError) as error:
             outcome = blank(order, "failed", f"its answer cannot be read: {error}")
         if log is not None and (output or trouble):
-            try:
-                log.parent.mkdir(parents=True, exist_ok=True)
-                log.write_bytes(output + trouble.encode())
-            except OSError as error:
-                raise StoreError(f"cannot write {log}: {error.strerror}") from error
+            write_atomically(log, output + trouble.encode())
             outcome.record.machine["log"] = f"{log.parent.name}/{log.name}"
         return outcome
 

@@ -6,18 +6,16 @@ tries is ended by the kernel.
 """
 
 import mmap
-import os
-import secrets
-import shutil
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
 
+from marginbench.harness.files import write_folder_atomically
 from marginbench.harness.model.problem import Array, Matrix, as_labels, as_matrix
-from marginbench.harness.records.store import StoreError
 
 
 @dataclass(frozen=True)
@@ -43,21 +41,11 @@ def spill(X: Matrix, y: Array, digest: str, folder: Path) -> Path:
     arrays |= (
         dict(zip(PARTS, (X.data, X.indices, X.indptr, np.array(X.shape)), strict=True)) if sp.issparse(X) else {"X": X}
     )
-    temporary = Path(folder) / f".{digest}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
-    try:
-        temporary.mkdir(parents=True)
-        for name, array in arrays.items():
-            with open(temporary / f"{name}.npy", "wb") as file:
-                np.save(file, array)
-                file.flush()
-                os.fsync(file.fileno())
-        os.rename(temporary, path)
-    except OSError as error:
-        if not path.is_dir():  # else another writer was first, and its files are as good as these
-            raise StoreError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return path
+    return write_folder_atomically(path, {f"{name}.npy": partial(_save, array) for name, array in arrays.items()})
+
+
+def _save(array: Array, file: BinaryIO) -> None:
+    np.save(file, array)
 
 
 def open_data(path: Path) -> tuple[Matrix, Array]:

@@ -1,5 +1,6 @@
 """The verb `reference`: make reference optima with two independent methods and a proof, and prove stored ones again."""
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,8 +10,9 @@ import numpy as np
 from marginbench.datasets import cache
 from marginbench.harness.cell.measure import Budget
 from marginbench.harness.cell.spec import Cell, Config
-from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import Point, Problem, problem_key
+from marginbench.harness.references.computed import read_bounds, write_bounds
 from marginbench.harness.references.library import Entry, Library
 from marginbench.harness.references.reference import Disproved, Reference, make, prove, save
 from marginbench.harness.running.isolation import Isolation, Limits
@@ -28,7 +30,7 @@ class Proof:
     def __str__(self) -> str:
         if self.reference is None:
             return f"{self.name:40s} FAILED: {self.failure}"
-        found = self.reference.enclosure
+        found = self.reference.bounds
         if found.infeasible:
             return f"{self.name:40s} proven to have no solution"
         by = " and ".join(dict.fromkeys(self.reference.makers))
@@ -82,7 +84,27 @@ def check_all(entries: Iterable[Entry], library: Library) -> Iterator[Proof]:
             yield Proof(entry.name, None, str(error))
 
 
-def compute_known(cell: Cell, judged: Problem, data: Data, reference: Config, isolation: Isolation) -> Known:
+def known_bounds(
+    cell: Cell,
+    judged: Problem,
+    data: Data,
+    library: Library,
+    folder: Path,
+    reference: Config | None,
+    isolation: Isolation,
+) -> Bounds:
+    """Of the problem that judges `cell`: proven in the library, kept in `folder`, or computed now and kept there."""
+    key = problem_key(judged, data.digest)
+    found = library.bounds(key) or read_bounds(folder, key)
+    if found is not None or reference is None:
+        return found or Bounds()
+    found = compute_bounds(cell, judged, data, reference, isolation)
+    if found.lower > -math.inf:
+        write_bounds(folder, key, found)
+    return found
+
+
+def compute_bounds(cell: Cell, judged: Problem, data: Data, reference: Config, isolation: Isolation) -> Bounds:
     """What the pair of conf/reference finds of the problem that judges `cell`, certified like any other answer."""
     side = reference["hard" if judged.hard else "soft"]
     trusted = replace(
@@ -95,10 +117,9 @@ def compute_known(cell: Cell, judged: Problem, data: Data, reference: Config, is
     limits = Limits(seconds=3.0 * float(reference["budget"]["seconds"]), memory_mb=float(cell.limits["memory_mb"]))
     outcome = isolation.run(trusted, data.path, data.digest, None, limits, None)
     record, point = outcome.record, outcome.point
-    return Known(
-        lower=record.dual if record.dual_source == "own" else None,
-        upper=record.primal,
-        source="computed",
-        point=point if record.primal is not None else None,
-        infeasible=record.status == "infeasible",
-    )
+    if record.status == "infeasible":
+        return Bounds(math.inf, math.inf, "computed")
+    lower = record.dual if record.dual is not None and record.dual_source == "own" else -math.inf
+    if record.primal is None:
+        return Bounds(lower, source="computed")
+    return Bounds(lower, record.primal, "computed", point)

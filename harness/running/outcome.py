@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from marginbench.harness.cell.run import Outcome, blank_record
-from marginbench.harness.cell.spec import instantiate, make_problem
+from marginbench.harness.cell.spec import instantiate, judged_problem
 from marginbench.harness.model.problem import Point
 from marginbench.harness.records.codec import Damaged, loads, record_from_plain
 from marginbench.harness.records.record import Record
@@ -93,7 +93,7 @@ def blank(order: Order, status: str, message: str) -> Outcome:
     """A full row for a cell that has no result."""
     cell = order.cell
     try:
-        problem = instantiate(cell.formulation).judged(make_problem(*open_data(order.data), cell.problem))
+        problem = judged_problem(instantiate(cell.formulation), *open_data(order.data), cell.problem)
         record = blank_record(cell, problem, order.digest)
     except Exception:  # whatever is wrong with these, the cell has failed of it too: the message says it
         record = Record(dataset=cell.dataset_name, formulation=cell.formulation_name, solver=cell.solver_name)

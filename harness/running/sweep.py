@@ -15,19 +15,19 @@ from tqdm import tqdm
 from marginbench.datasets import cache
 from marginbench.datasets.check import check
 from marginbench.datasets.digest import digest
-from marginbench.harness.cell.spec import Cell, Config, instantiate, library_versions, make_problem
-from marginbench.harness.model.bounds import Known
+from marginbench.harness.cell.spec import Cell, Config, instantiate, judged_problem, library_versions
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import InputError, Problem, problem_key
 from marginbench.harness.model.solver import Solver
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.run_folder import earlier_runs, new_folder, write_provenance
 from marginbench.harness.records.store import Store, cell_key
-from marginbench.harness.references.computed import FOLDER, read_known, write_known
+from marginbench.harness.references.computed import read_bounds, write_bounds
 from marginbench.harness.references.library import Library
 from marginbench.harness.running.isolation import Isolation, Limits
 from marginbench.harness.running.mapped_data import Data, spill
-from marginbench.harness.running.optima import compute_known
+from marginbench.harness.running.optima import known_bounds
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def plan(cells: Sequence[Cell], loaded: dict[str, Data]) -> list[Planned]:
         data = loaded[json.dumps(cell.dataset, sort_keys=True)]
         formulation: Formulation = instantiate(cell.formulation)
         solver: Solver = instantiate(cell.solver)
-        judged = formulation.judged(make_problem(data.X, data.y, cell.problem))
+        judged = judged_problem(formulation, data.X, data.y, cell.problem)
         check_numbers("budget.", cell.budget)
         check_numbers("limits.", cell.limits)
         name = problem_key(judged, data.digest)
@@ -106,7 +106,7 @@ class Sweep:
         self.reference = reference
         self.earlier = [Store(path) for path in earlier]
         self.library = library or Library()
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, Bounds] = {}
         self.reused = 0
         self.left_out = 0
         """Repeats not run, since the first run of their cell was dear."""
@@ -165,26 +165,18 @@ class Sweep:
 
     # -- what is known of a problem ------------------------------------------------------------------------------
 
-    def _known(self, one: Planned, isolation: Isolation) -> Known:
-        """From the library of proven references, from this run's folder, or computed now and kept there."""
+    def _known(self, one: Planned, isolation: Isolation) -> Bounds:
         if one.problem not in self.known:
-            path = self.folder / FOLDER / f"{one.problem}.npz"
-            known = self.library.known(one.problem) or read_known(path)
-            if known is None:
-                known = Known() if self.reference is None else self._compute(self.reference, one, isolation, path)
-            self.known[one.problem] = known
+            self.known[one.problem] = known_bounds(
+                one.cell, one.judged, one.data, self.library, self.folder, self.reference, isolation
+            )
         return self.known[one.problem]
 
     def _keep_known(self, store: Store, problem: str) -> None:
         """A record found in an earlier run brings along what that run knew of its problem."""
-        known, path = read_known(store.folder / FOLDER / f"{problem}.npz"), self.folder / FOLDER / f"{problem}.npz"
-        if known is not None and not path.exists():
-            write_known(path, known)
-
-    def _compute(self, reference: Config, one: Planned, isolation: Isolation, path: Path) -> Known:
-        known = compute_known(one.cell, one.judged, one.data, reference, isolation)
-        write_known(path, known)
-        return known
+        known = read_bounds(store.folder, problem)
+        if known is not None and read_bounds(self.folder, problem) is None:
+            write_bounds(self.folder, problem, known)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ The usual mistakes of a new solver turn the problem into a neighbour of it: lamb
 for a free one, labels with the other sign. Each neighbour's optimum is known, so that an answer tells which it is.
 """
 
+import math
 from collections.abc import Callable, Iterator
 
 from marginbench.harness.cell.certificate import certify
@@ -24,16 +25,19 @@ def neighbours(problem: Problem) -> Iterator[tuple[str, Problem, float]]:
         yield f"with {words}: is lambda off by {'n' if 'n' in words else 2}?", problem.with_(C=factor * problem.C), 1.0
 
 
-def suspect(problem: Problem, point: Point, lower: Callable[[Problem], float | None]) -> str:
-    """The neighbour that `point` solves, in words, "" where there is none; `lower` gives the optimum of a problem."""
+def suspect(problem: Problem, point: Point, lower: Callable[[Problem], float]) -> str:
+    """The neighbour that `point` solves, in words, or "" where there is none.
+
+    lower: the optimum of a problem, -inf where it is not known.
+    """
     if not point.w.any():
         return "w is zero"
     own = lower(problem)
-    if own is None:
+    if own == -math.inf:
         return ""
     for words, neighbour, sign in neighbours(problem):
         bound = lower(neighbour)
-        if bound is None or (neighbour is not problem and abs(bound - own) <= NEAR * max(1.0, abs(own))):
+        if bound == -math.inf or (neighbour is not problem and abs(bound - own) <= NEAR * max(1.0, abs(own))):
             continue  # of a neighbour with the same optimum, as where C does not matter, nothing follows
         b = 0.0 if neighbour.bias == "none" else sign * point.b
         gap = certify(neighbour, Point(sign * point.w, b), bound).gap

@@ -22,28 +22,29 @@ from marginbench.harness.cell.spec import (
     Config,
     chosen_kind,
     instantiate,
+    judged_problem,
     library_versions,
     make_problem,
     misfit,
     missing,
 )
-from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import InputError, Point, Problem, problem_key
 from marginbench.harness.model.programs import BoxDual, ConeProgram, Program, QuadraticProgram, RegularisedRisk
 from marginbench.harness.model.solver import Solver
-from marginbench.harness.records.record import BAD, Record
-from marginbench.harness.references.computed import FOLDER, read_known, write_known
+from marginbench.harness.records.record import Record
+from marginbench.harness.records.status import status_of
 from marginbench.harness.references.library import Entry, Library
 from marginbench.harness.running.isolation import Isolation, Limits
 from marginbench.harness.running.mapped_data import Data
-from marginbench.harness.running.optima import compute_known
+from marginbench.harness.running.optima import known_bounds
 from marginbench.harness.running.sweep import load
 from marginbench.harness.validation import memory_contract as footprint
 from marginbench.harness.validation.contract_process import check, check_apart
 from marginbench.harness.validation.contracts import LOST
 from marginbench.harness.validation.diagnosis import suspect
-from marginbench.harness.validation.scorecard import ACCURACIES, SKIPPED, Line, Row, Scorecard
+from marginbench.harness.validation.scorecard import ACCURACIES, Line, Row, Scorecard
 from marginbench.harness.validation.testbed import Setting, Subject
 
 ROUTES: tuple[tuple[type[Program], tuple[str, ...]], ...] = (
@@ -140,7 +141,7 @@ class Examination:
                 cell = replace(asked, formulation=self.formulations[name], formulation_name=name)
                 reason = self._misfit(cell, data)
                 row = Row(cell.dataset_name, name, "skipped", reason) if reason else self._row(cell, data)
-                if row.status not in SKIPPED:
+                if row.ran:
                     ran = True
                     yield row
                     break
@@ -162,20 +163,20 @@ class Examination:
     def _misfit(self, cell: Cell, data: Data) -> str | None:
         """Why the formulation does not write this problem for this solver."""
         formulation: Formulation = instantiate(cell.formulation)
-        problem = make_problem(data.X, data.y, cell.problem)
-        judged = formulation.judged(problem)
-        if problem_key(judged, data.digest) != problem_key(problem, data.digest):
+        asked = make_problem(data.X, data.y, cell.problem)
+        judged = judged_problem(formulation, data.X, data.y, cell.problem)
+        if problem_key(judged, data.digest) != problem_key(asked, data.digest):
             return f"{cell.formulation_name} answers another problem, that of a hard margin"
         return misfit(formulation, self.made, judged)
 
     def _row(self, cell: Cell, data: Data) -> Row:
         formulation: Formulation = instantiate(cell.formulation)
-        problem = formulation.judged(make_problem(data.X, data.y, cell.problem))
+        problem = judged_problem(formulation, data.X, data.y, cell.problem)
         known = self._known(cell, problem, data)
-        told = replace(known, infeasible=False)  # that there is no solution, a solver has to find out by itself
+        told = Bounds() if known.infeasible else known  # that there is no solution, a solver has to find out by itself
         outcome = self.isolation.run(cell, data.path, data.digest, told, Limits(**cell.limits), None)
         row = row_of(outcome.record, formulation, known, self.held_to, self.seconds, self.made.restarts)
-        if row.status not in SKIPPED:
+        if row.ran:
             asked = {"C": np.inf if problem.hard else 1.0, "bias": problem.bias, "loss": problem.loss}
             setting = Setting(cell.formulation_name, cell.formulation, asked)
             self.settings.setdefault((setting.name, problem.bias == "free"), setting)
@@ -185,22 +186,14 @@ class Examination:
         return row
 
     def _suspicion(self, cell: Cell, problem: Problem, point: Point, data: Data) -> str:
-        def lower(variant: Problem) -> float | None:
+        def lower(variant: Problem) -> float:
             asked = {**cell.problem, "C": variant.C, "bias": variant.bias}
             return self._known(replace(cell, problem=asked), variant, data).lower
 
         return suspect(problem, point, lower)
 
-    def _known(self, cell: Cell, judged: Problem, data: Data) -> Known:
-        """Stored as proven, computed for an earlier run, or computed now."""
-        key = problem_key(judged, data.digest)
-        path = self.folder / FOLDER / f"{key}.npz"
-        known = self.library.known(key) or read_known(path)
-        if known is None:
-            known = compute_known(cell, judged, data, self.reference, self.isolation)
-            if known.lower is not None or known.infeasible:
-                write_known(path, known)
-        return known
+    def _known(self, cell: Cell, judged: Problem, data: Data) -> Bounds:
+        return known_bounds(cell, judged, data, self.library, self.folder, self.reference, self.isolation)
 
 
 def validate(
@@ -221,9 +214,10 @@ def validate(
 
 
 def row_of(
-    record: Record, formulation: Formulation, known: Known, accuracy: float, seconds: float, restarts: bool
+    record: Record, formulation: Formulation, known: Bounds, accuracy: float, seconds: float, restarts: bool
 ) -> Row:
-    impossible = known.infeasible and record.status != "skipped"
+    status = status_of(record.status)
+    impossible = known.infeasible and status.ran
     errors = [(entry["seconds"], _error(entry, formulation)) for entry in record.curve]
     unit = record.pass_seconds or np.inf
 
@@ -234,15 +228,17 @@ def row_of(
     last = {"gap": record.gap, "own_residual": record.own_residual}
     kkt = [record.kkt_primal, record.kkt_dual, record.kkt_stationarity, record.kkt_complementarity]
     wrong_claim = record.status == "wrong" and not (impossible and record.claim != "converged")
-    kept: bool | None = reached(accuracy) is not None and record.status not in BAD
+    kept: bool | None = reached(accuracy) is not None and not status.bad
     right = best is not None and best <= accuracy
-    excess = [(e["seconds"], None if e["primal"] is None else e["primal"] - (known.lower or 0.0)) for e in record.curve]
+    lower = known.lower if np.isfinite(known.lower) else 0.0
+    excess = [(e["seconds"], None if e["primal"] is None else e["primal"] - lower) for e in record.curve]
     moving = falling(errors, seconds, restarts) or falling(excess, seconds)  # far off, the relative gap stays near 1
-    late = not kept and record.status not in (*BAD, *SKIPPED) and (right or moving or (restarts and not errors))
+    late = not kept and status.ran and not status.bad and (right or moving or (restarts and not errors))
+    no_optimum = record.status == "inaccurate" and best is None and known.lower == -np.inf  # nothing to hold it to
     if impossible and not wrong_claim:  # a proof, or the right word; nothing is promised but not to claim an optimum
         said = record.status == "infeasible" or record.claim in ("infeasible", "unbounded")
-        kept = True if said else False if record.status in BAD else None
-    elif record.status in SKIPPED or late or (record.status == "inaccurate" and best is None and known.lower is None):
+        kept = True if said else False if status.bad else None
+    elif not status.ran or late or no_optimum:
         kept = None
     return Row(
         record.dataset,
@@ -254,7 +250,7 @@ def row_of(
         _error(last, formulation),
         best,
         max((value for value in kkt if value is not None), default=None),
-        {} if impossible or record.status in SKIPPED else {f"{a:.0e}": reached(a) for a in ACCURACIES},
+        {} if impossible or not status.ran else {f"{a:.0e}": reached(a) for a in ACCURACIES},
         kept,
         late and not impossible,
     )
@@ -284,7 +280,7 @@ def _error(entry: Mapping[str, float | None], formulation: Formulation) -> float
 
 
 def honest_accepts(rows: Iterable[Row]) -> Line:
-    bad = [row for row in rows if row.status in ("failed", "crashed", "invalid", "memory")]
+    bad = [row for row in rows if status_of(row.status).broke]
     if bad:
         worst = f"{bad[0].problem} ({bad[0].formulation}): {bad[0].status}: {bad[0].message}"
         return Line("honest accepts", "fail", f"broke on {len(bad)} programs that it accepts, first on {worst}")

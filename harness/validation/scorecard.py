@@ -9,9 +9,9 @@ from typing import Literal
 from tabulate import tabulate
 
 from marginbench.harness.records.codec import plain
+from marginbench.harness.records.status import status_of
 
 ACCURACIES = (1e-2, 1e-4, 1e-6, 1e-8)
-SKIPPED = ("skipped", "not_installed")
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,10 @@ class Row:
     kept: bool | None = None
     late: bool = False
     suspicion: str = ""
+
+    @property
+    def ran(self) -> bool:
+        return status_of(self.status).ran
 
     @property
     def why(self) -> str:
@@ -68,7 +72,7 @@ class Scorecard:
 
     @property
     def ran(self) -> list[Row]:
-        return [row for row in self.rows if row.status not in SKIPPED]
+        return [row for row in self.rows if row.ran]
 
     @property
     def broken(self) -> list[Row]:
@@ -128,7 +132,7 @@ class Scorecard:
         return "\n\n".join([*parts, self.verdict()])
 
     def _skips(self) -> str:
-        reasons = Counter(f"{row.status}: {row.message}" for row in self.rows if row.status in SKIPPED)
+        reasons = Counter(f"{row.status}: {row.message}" for row in self.rows if not row.ran)
         return "\n".join(
             f"{count:3d} {'problem' if count == 1 else 'problems'} {reason}" for reason, count in reasons.most_common()
         )

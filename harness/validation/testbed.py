@@ -12,7 +12,7 @@ import numpy as np
 
 from marginbench.harness.cell.certificate import certify, validated
 from marginbench.harness.cell.run import run_cell
-from marginbench.harness.cell.spec import Cell, Config, chosen_kind, instantiate, make_problem
+from marginbench.harness.cell.spec import Cell, Config, chosen_kind, instantiate, judged_problem
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import Array, InputError, Matrix, Point, Problem
 from marginbench.harness.model.programs import Program, RegularisedRisk
@@ -80,7 +80,7 @@ class Lab:
         """The setting's problem, on its own data unless others are given."""
         if X is None or y is None:
             X, y = self.data()
-        return self.formulation.judged(make_problem(X, y, {**self.setting.problem, **changes}))
+        return judged_problem(self.formulation, X, y, {**self.setting.problem, **changes})
 
     def solver(self, **changes: Any) -> Solver:
         return instantiate({**self.subject.solver, **changes})

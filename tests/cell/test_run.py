@@ -2,14 +2,16 @@
 
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 import numpy as np
 import pytest
 from problems import random_problem
 
-from marginbench.harness.cell.run import Known, run_cell
-from marginbench.harness.cell.spec import Cell, instantiate, make_problem
+from marginbench.harness.cell.run import run_cell
+from marginbench.harness.cell.spec import Cell, instantiate, judged_problem, make_problem
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import InputError, Problem
 from marginbench.harness.model.programs import BoxDual, RegularisedRisk
 from marginbench.harness.model.solver import Iterate, Solver
@@ -77,7 +79,7 @@ def cell(solver: str, formulation: str = "dual_qp.DualQP", problem: dict | None 
     )
 
 
-def outcome(one: Cell, data: Problem | None = None, known: Known | None = None):
+def outcome(one: Cell, data: Problem | None = None, known: Bounds | None = None):
     data = data or random_problem(0)
     return run_cell(one, data.X, data.y, "0" * 64, known)
 
@@ -101,7 +103,7 @@ CD = "marginbench.solvers.coordinate_descent.solver.CoordinateDescent"
 @pytest.mark.parametrize("formulation", ["dual_qp.DualQP", "tikhonov.Tikhonov"])
 def test_a_lying_solver_is_found_out(what, status, formulation):
     bound = outcome(cell(CD)).record.dual
-    record = outcome(cell("Says", formulation, what=what), known=Known(lower=bound)).record
+    record = outcome(cell("Says", formulation, what=what), known=Bounds(lower=bound)).record
     assert record.status == status
     assert record.message
 
@@ -182,3 +184,14 @@ class TestInput:
         assert problem.penalty.sum() == pytest.approx(2.0 * data.n)
         with pytest.raises(InputError, match="balanced"):
             make_problem(data.X, data.y, {"weight": "other"})
+
+    @pytest.mark.parametrize(("formulation", "C"), [("dual_qp.DualQP", 2.0), ("hard_dual_qp.HardDualQP", float("inf"))])
+    def test_the_formulation_decides_which_problem_judges_its_answer(self, formulation, C):
+        data, made = random_problem(0), instantiate({"_target_": f"marginbench.harness.formulations.{formulation}"})
+        problem = judged_problem(made, data.X, data.y, {"C": 2.0, "bias": "none"})
+        assert (problem.C, problem.bias) == (C, "none")
+
+    def test_only_one_place_makes_the_problem_that_judges(self):
+        harness = Path(__file__).resolve().parents[2] / "harness"
+        callers = {path.name for path in harness.rglob("*.py") if ".judged(" in path.read_text()}
+        assert callers == {"spec.py"}

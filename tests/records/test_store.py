@@ -4,8 +4,6 @@ import hashlib
 import json
 import math
 import os
-import resource
-import signal
 import subprocess
 import sys
 import threading
@@ -17,9 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marginbench.harness.files import StoreError
 from marginbench.harness.records.codec import Damaged, dumps
 from marginbench.harness.records.record import SCHEMA, Record
-from marginbench.harness.records.store import Store, StoreError, cell_key, decode, encode
+from marginbench.harness.records.store import Store, cell_key, decode, encode
 
 
 def key(k: int) -> str:
@@ -277,22 +276,6 @@ def test_the_last_writer_of_a_cell_wins(tmp_path):
 
 
 # -- a folder that cannot be written ------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=["small files", "small disk"])
-def full_disk(request, tmp_path):
-    """A folder with room for 64 KB: a file system of that size; where none may be mounted, a limit on each file."""
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
-    if request.param == "small disk" and subprocess.run(command, capture_output=True).returncode == 0:
-        yield tmp_path
-        subprocess.run(["umount", str(tmp_path)], check=True)
-        return
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, before[1]))
-    yield tmp_path
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, handler)
 
 
 def test_a_full_disk_is_named_and_leaves_earlier_records_whole(full_disk):

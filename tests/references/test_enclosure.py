@@ -9,9 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from marginbench.harness.cell.certificate import InvalidPoint, sharpened
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.references import enclosure, exact
-from marginbench.harness.references.enclosure import Enclosure, enclose, feasible, hulls_meet
+from marginbench.harness.references.enclosure import enclose, feasible, hulls_meet
 
 BIASES = ("none", "free", "augmented")
 LOSSES = ("hinge", "squared_hinge")
@@ -193,7 +194,7 @@ class TestSoftMargin:
 
     def test_without_multipliers_the_lower_bound_is_zero(self):
         problem = Problem(np.eye(2), np.array([1.0, -1.0]), C=1.0, bias="none")
-        assert enclose(problem, Point(np.zeros(2))) == Enclosure(0.0, 2.0)
+        assert enclose(problem, Point(np.zeros(2))) == Bounds(0.0, 2.0)
 
     def test_a_point_that_is_none(self):
         problem = Problem(np.eye(2), np.array([1.0, -1.0]))
@@ -260,7 +261,7 @@ class TestNoSolution:
     def test_an_exact_relation_in_floats(self):
         problem = Problem(np.array([[1.0], [2.0], [3.0]]), np.array([1.0, -1.0, 1.0]), C=np.inf, bias="free")
         proven = enclose(problem, Point(np.zeros(1), 0.0, np.array([0.5, 1.0, 0.5])))
-        assert proven == Enclosure(np.inf, np.inf)
+        assert proven == Bounds(np.inf, np.inf)
         assert proven.infeasible
         assert proven.margin == 0.0
         assert proven.width == 0.0

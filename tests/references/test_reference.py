@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import InputError, Point, Problem, problem_key
-from marginbench.harness.references.enclosure import Enclosure, enclose, feasible
+from marginbench.harness.references.enclosure import enclose, feasible
 from marginbench.harness.references.polish import polish
 from marginbench.harness.references.reference import Disproved, Reference, _checksum, load, make, prove, save
 
@@ -28,7 +29,7 @@ def nothing(problem: Problem) -> Point:
     return Point(np.zeros(problem.d))
 
 
-def polished(problem: Problem, point: Point | None = None) -> Enclosure:
+def polished(problem: Problem, point: Point | None = None) -> Bounds:
     return enclose(problem, polish(problem, nothing(problem) if point is None else point))
 
 
@@ -79,7 +80,7 @@ class TestPolish:
 
     def test_rows_that_are_zero(self):
         problem = Problem(np.zeros((5, 2)), np.array([1.0, 1.0, -1.0, -1.0, -1.0]), C=3.0, bias="free")
-        assert polished(problem) == Enclosure(12.0, 12.0)
+        assert polished(problem) == Bounds(12.0, 12.0)
 
     def test_no_free_multiplier(self):
         """w = 0.2 and both alpha = C = 0.1: all b with |b| <= 0.8 are optimal, P* = 0.02 + 0.1 * 2 * 0.8."""
@@ -169,7 +170,7 @@ def reference(problem) -> Reference:
 
 class TestReference:
     def test_make_keeps_the_best_of_both_sides(self, problem, reference):
-        assert reference.enclosure.width <= 1e-14
+        assert reference.bounds.width <= 1e-14
         assert set(reference.makers) <= {"rough", "nothing"}
         assert reference.key == problem_key(problem, DIGEST)
         np.testing.assert_array_equal(feasible(problem, reference.point.alpha), reference.point.alpha)
@@ -183,13 +184,13 @@ class TestReference:
         problem = overlapping("free", C=C)
         made = make(problem, DIGEST, {"nothing": nothing(problem)})
         again = load(save(made, tmp_path))
-        assert (again.key, again.digest, again.enclosure, again.makers) == (
+        assert (again.key, again.digest, again.bounds, again.makers) == (
             made.key,
             made.digest,
-            made.enclosure,
+            made.bounds,
             made.makers,
         )
-        assert prove(again, problem, DIGEST) == made.enclosure
+        assert prove(again, problem, DIGEST) == made.bounds
         assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".npz"]
 
     def test_saving_again_replaces(self, problem, reference, tmp_path):
@@ -198,7 +199,7 @@ class TestReference:
         wide = Reference(reference.key, DIGEST, enclose(problem, zero), zero, ("nobody", "nobody"))
         assert prove(load(save(wide, tmp_path)), problem, DIGEST).width == 1.0
         path = save(reference, tmp_path)
-        assert load(path).enclosure == reference.enclosure
+        assert load(path).bounds == reference.bounds
         assert len(list(tmp_path.iterdir())) == 2
 
     def test_other_data_or_another_problem_are_refused(self, problem, reference):
@@ -244,25 +245,25 @@ class TestDamage:
     @pytest.mark.parametrize("side", ["lower", "upper"])
     @pytest.mark.parametrize("towards", [-np.inf, np.inf])
     def test_a_false_claim_with_checksums_that_fit(self, problem, reference, tmp_path, side, towards):
-        sides = {"lower": reference.lower, "upper": reference.upper}
+        sides = {"lower": reference.bounds.lower, "upper": reference.bounds.upper}
         sides[side] = float(np.nextafter(sides[side], towards))
-        false = Reference(reference.key, DIGEST, Enclosure(**sides), reference.point, reference.makers)
+        false = Reference(reference.key, DIGEST, Bounds(**sides), reference.point, reference.makers)
         with pytest.raises(Disproved, match="proven"):
             prove(load(save(false, tmp_path)), problem, DIGEST)
 
     def test_multipliers_that_are_not_feasible(self, problem, reference):
         alpha = reference.point.alpha.copy()
         alpha[np.argmax(alpha)] = np.nextafter(alpha.max(), 0.0)
-        false = Reference(reference.key, DIGEST, reference.enclosure, reference.point._replace(alpha=alpha), ("", ""))
+        false = Reference(reference.key, DIGEST, reference.bounds, reference.point._replace(alpha=alpha), ("", ""))
         with pytest.raises(Disproved, match="not feasible"):
             prove(false, problem, DIGEST)
 
     def test_decimal_and_hexadecimal_must_agree(self, reference, tmp_path):
         path = save(reference, tmp_path)
         said = json.loads(path.read_text())
-        assert float(said["lower"]["decimal"]) == float.fromhex(said["lower"]["hex"]) == reference.lower
+        assert float(said["lower"]["decimal"]) == float.fromhex(said["lower"]["hex"]) == reference.bounds.lower
         del said["sha256"]
-        said["lower"]["decimal"] = repr(float(np.nextafter(reference.lower, 0.0)))
+        said["lower"]["decimal"] = repr(float(np.nextafter(reference.bounds.lower, 0.0)))
         path.write_text(json.dumps(said | {"sha256": _checksum(said)}))
         with pytest.raises(Disproved, match="and not"):
             load(path)

@@ -13,6 +13,7 @@ from sample_records import HOSTILE, OPTIMUM, a_run, failure, hostile_run, solved
 from marginbench.datasets import files
 from marginbench.harness.cli import main
 from marginbench.harness.compose import CONF, Composer, cells_of
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import Record
 from marginbench.harness.reporting import frontier, report, tables
 from marginbench.harness.reporting.comparison import Comparison
@@ -74,7 +75,7 @@ def test_a_gap_below_zero_is_a_contradiction_and_no_win():
 
 def test_a_peer_may_be_right_without_a_proof_and_an_own_solver_may_not():
     curve = [(0.1, 0.3, OPTIMUM * (1 + 1e-7))]
-    known = Comparison.of([run("m", [])], {"p": (OPTIMUM, OPTIMUM, "stored")}).bounds["p"]
+    known = Comparison.of([run("m", [])], {"p": Bounds(OPTIMUM, OPTIMUM, "stored")}).bounds["p"]
     assert reached(run("m", curve, peer=True), 1e-6, known) == pytest.approx(0.1)
     assert reached(run("m", curve), 1e-6, known) == math.inf
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sample_records import HOSTILE, OPTIMUM, a_run, failure, hostile_run, solved
 
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.reporting import figures, report, series, tables
 from marginbench.harness.reporting.comparison import Comparison
 
@@ -19,7 +20,7 @@ from marginbench.harness.reporting.comparison import Comparison
 
 def test_a_curve_bills_building_and_counts_suboptimality_from_the_best_bound():
     r = solved(seconds=0.3, build_seconds=0.2)
-    c = series.curve(r, "m", Comparison.of([r], {"p": (OPTIMUM, None, "stored")}).bounds["p"])
+    c = series.curve(r, "m", Comparison.of([r], {"p": Bounds(OPTIMUM, source="stored")}).bounds["p"])
     assert c.x["seconds"][-1] == pytest.approx(0.5)
     assert c.x["passes"][-1] == pytest.approx(5000.0)
     assert c.y["suboptimality"][9] == pytest.approx(2.0**-10 / (1 + 2.0**-10))
@@ -43,7 +44,7 @@ def test_thinned_curves_keep_both_ends():
 def test_pegasos_bound_is_the_papers_in_canonical_units():
     cell = {"solver": {"project": True, "average": "uniform"}}
     r = solved("pegasos", cell=cell, info={"steps": 3000, "radius": 2.0})
-    known = Comparison.of([r], {"p": (OPTIMUM, None, "stored")}).bounds["p"]
+    known = Comparison.of([r], {"p": Bounds(OPTIMUM, source="stored")}).bounds["p"]
     lam, T = 1.0 / 100.0, 1000.0  # C n = 100; ten of thirty iterations of 100 steps
     F = (2.0 + math.sqrt(lam)) ** 2 * (1 + math.log(T)) / (2 * lam * T)
     assert series.curve(r, "m", known).bound[9] == pytest.approx(100.0 * F / OPTIMUM)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sample_records import HOSTILE, METHODS, OPTIMUM, a_run, failure, solved
 
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import COLUMNS, Record
 from marginbench.harness.reporting import report, statistics, tables
 from marginbench.harness.reporting.comparison import Comparison
@@ -40,7 +41,7 @@ def test_suboptimality_is_relative_to_the_best_proven_bound_of_the_same_problem(
 
 def test_a_reference_is_used_where_it_is_better_and_named():
     records = [solved("a", "p", dual=39.0, primal=42.0), solved("a", "q", dual=39.0, primal=42.0)]
-    frame = tables.table(records, {"p": (41.0, 41.1, "stored"), "q": (38.0, 50.0, "computed")})
+    frame = tables.table(records, {"p": Bounds(41.0, 41.1, "stored"), "q": Bounds(38.0, 50.0, "computed")})
     assert frame["reference"].tolist() == ["stored", "run"]
     assert frame["suboptimality"].tolist() == pytest.approx([1.0 / 42.0, 3.0 / 42.0])
 

@@ -14,10 +14,10 @@ import scipy.sparse as sp
 
 from marginbench.harness.cell.run import run_cell
 from marginbench.harness.cell.spec import Cell
-from marginbench.harness.model.bounds import Known
+from marginbench.harness.files import StoreError
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import Problem
 from marginbench.harness.records.record import Record
-from marginbench.harness.records.store import StoreError
 from marginbench.harness.running import isolation as isolate
 from marginbench.harness.running import outcome
 from marginbench.harness.running.confinement import Order
@@ -171,7 +171,7 @@ def test_neighbours_of_faults_are_unchanged_to_the_last_digit(layout, isolation,
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 4)) * (rng.random((60, 4)) < 0.7)
     y = np.where(X @ rng.normal(size=4) + 0.5 * rng.normal(size=60) > 0, 1.0, -1.0)
-    path, known = spill(layout(X), y, "noisy", tmp_path), Known(lower=0.0)
+    path, known = spill(layout(X), y, "noisy", tmp_path), Bounds(lower=0.0)
     judged = descent(budget={"seconds": 5.0, "gap": 1e-9})
     alone = run_cell(judged, *open_data(path), "d", known)
     assert alone.record.status == "solved"

@@ -36,7 +36,7 @@ def test_every_stored_reference_is_proven_again_from_the_data():
     assert len(proofs) >= 80
     assert not [str(proof) for proof in proofs if proof.reference is None]
     for proof in proofs:
-        assert proof.reference.enclosure.width <= 1e-12, str(proof)
+        assert proof.reference.bounds.width <= 1e-12, str(proof)
     names = " ".join(proof.name for proof in proofs)
     for word in ("inf", "squared_hinge", "balanced", "gaussian_kernel", "augmented", "0.001", "1000.0"):
         assert word in names
@@ -52,9 +52,9 @@ def test_known_values_are_found_again():
 def test_a_new_reference_is_made_by_two_methods_and_found_by_its_key(tmp_path):
     library = Library([tmp_path])
     (proof,) = make_all([SMALL], METHODS, tmp_path, library)
-    assert proof.reference.enclosure.width <= 1e-12
+    assert proof.reference.bounds.width <= 1e-12
     problem, digest = SMALL.build()
-    known = library.known(problem_key(problem, digest))
+    known = library.bounds(problem_key(problem, digest))
     assert known.source == "stored"
     assert known.lower <= problem.primal(known.point.w, known.point.b)
     assert not list(make_all([SMALL], METHODS, tmp_path, library))

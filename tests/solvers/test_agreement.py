@@ -7,7 +7,7 @@ from problems import random_problem
 from marginbench.harness.cell.certificate import certify
 from marginbench.harness.cell.run import run_cell
 from marginbench.harness.cell.spec import Cell
-from marginbench.harness.model.bounds import Known
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import Problem
 
 SOFT = {
@@ -37,7 +37,7 @@ def pairs(methods: dict[str, list[str]]) -> list[tuple[str, str]]:
     return [(formulation, solver) for formulation, solvers in methods.items() for solver in solvers]
 
 
-def run(data: Problem, formulation: str, solver: str, known: Known | None = None, gap: float = 1e-7, **problem):
+def run(data: Problem, formulation: str, solver: str, known: Bounds | None = None, gap: float = 1e-7, **problem):
     more = {"delta": 1e-8} if "Smoothed" in formulation else {}
     cell = Cell(
         dataset={},
@@ -57,7 +57,7 @@ def run(data: Problem, formulation: str, solver: str, known: Known | None = None
 def test_all_soft_margin_methods_agree(bias, sparse):
     data = random_problem(1, n=30, d=3, bias=bias, sparse=sparse)
     best = run(data, "dual_qp.DualQP", "newton_augmented.NewtonAugmented", gap=1e-10)
-    known = Known(best.record.dual, best.record.primal, "computed", best.point)
+    known = Bounds(best.record.dual, best.record.primal, "computed", best.point)
     objectives = {}
     for formulation, solver in pairs(SOFT):
         record = run(data, formulation, solver, known).record
