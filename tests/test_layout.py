@@ -23,7 +23,7 @@ TOOLS = ("datasets.cache", "datasets.check", "datasets.digest")
 
 ROOMS = {
     "harness/rowops": (),
-    "harness/model": ("harness.rowops",),
+    "harness/model": ("harness.matrices", "harness.rowops"),
     "harness/formulations": ("harness.model",),
     "harness/records": ("harness.model", "harness.files"),
     "harness/cell": ("harness.model", "harness.records", "harness.old_names"),
@@ -31,14 +31,14 @@ ROOMS = {
     "harness/reporting": ("harness.model", "harness.records", "harness.files", "harness.old_names"),
     "harness/running": (
         *("harness.model", "harness.rowops", "harness.records", "harness.cell", "harness.references"),
-        *("harness.files", *TOOLS),
+        *("harness.files", "harness.matrices", *TOOLS),
     ),
     "harness/commands": ("harness", *TOOLS),
     "harness/validation": (
         *("harness.model", "harness.records", "harness.cell", "harness.references", "harness.running", *TOOLS),
     ),
     "solvers": ("harness.model", "harness.rowops"),
-    "datasets": ("harness.files",),
+    "datasets": ("harness.files", "harness.matrices"),
 }
 """For each room, what it may import of this project beside itself."""
 

@@ -21,6 +21,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from marginbench.harness.matrices import as_matrix
+
 Array = np.ndarray
 Matrix: TypeAlias = Any  # a dense array or a csr_array; scipy has no types that a checker could tell apart
 Bias = Literal["none", "free", "augmented"]
@@ -237,21 +239,6 @@ def problem_key(problem: Problem, digest: str) -> str:
     if problem.weight is not None and (problem.weight != 1.0).any():
         key += f"-w{hashlib.sha256(problem.weight.astype('<f8').tobytes()).hexdigest()[:16]}"
     return key
-
-
-def as_matrix(X) -> Matrix:
-    """Dense float64 in C order, or CSR with float64 data, 32-bit sorted indices and no duplicates."""
-    if not sp.issparse(X):
-        return np.ascontiguousarray(X, dtype=np.float64)
-    X = sp.csr_array(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    index = np.int32 if max(X.nnz, *X.shape) < 2**31 else np.int64
-    if X.data.dtype == np.float64 and X.indices.dtype == index and X.indptr.dtype == index:
-        return X
-    arrays = (X.data.astype(np.float64), X.indices.astype(index), X.indptr.astype(index))
-    return sp.csr_array(arrays, shape=X.shape)
 
 
 def as_labels(y, n: int) -> Array:

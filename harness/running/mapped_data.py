@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.harness.model.problem import Array, Matrix, as_labels, as_matrix
+from marginbench.harness.matrices import as_matrix
+from marginbench.harness.model.problem import Array, Matrix, as_labels
 from marginbench.harness.records.store import StoreError
 
 

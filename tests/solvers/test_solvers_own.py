@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginbench.harness.model.problem import InputError, as_matrix
+from marginbench.harness.matrices import as_matrix
+from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.programs import (
     BoxDual,
     Hinge,
