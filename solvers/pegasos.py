@@ -27,7 +27,7 @@ from numba import njit
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
 from marginbench.harness.model.solver import Iterate, Solver
-from marginbench.harness.rowops.rows import FAST, add, dot, norm2
+from marginbench.harness.rowops import FAST, add, dot, norm2
 
 
 @njit(cache=True, fastmath=FAST)

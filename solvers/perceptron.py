@@ -26,7 +26,7 @@ from numba import njit
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.programs import PerceptronLoss, Program, RegularisedRisk
 from marginbench.harness.model.solver import Iterate, Solver
-from marginbench.harness.rowops.rows import FAST, add, dot
+from marginbench.harness.rowops import FAST, add, dot
 
 
 @njit(cache=True, fastmath=FAST)

@@ -26,7 +26,7 @@ from numba import njit
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Iterate, Solver
-from marginbench.harness.rowops.rows import FAST, norm2
+from marginbench.harness.rowops import FAST, squared_norms
 
 ROUNDING = 1e-13  # of a margin: where the gradient mapping cannot get smaller
 RAY = 1e-8  # ||w(alpha)|| / (sum alpha max ||x_i||) that proves a hard margin impossible
@@ -68,12 +68,6 @@ def balance(v, y, upper, mu, out):
     return mu
 
 
-@njit(cache=True, fastmath=FAST)
-def squared_norms(rows, q):
-    for i in range(q.size):
-        q[i] = norm2(rows, i)
-
-
 @dataclass(frozen=True)
 class ProjectedGradient(Solver):
     accepts = (BoxDual,)
@@ -87,8 +81,7 @@ class ProjectedGradient(Solver):
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual)
         X, y, upper, gamma = program.X, program.y, program.upper, program.curvature
-        q = np.empty(program.n)
-        squared_norms(program.rows, q)
+        q = squared_norms(program.rows, program.n)
         radius = float(np.sqrt(q.max()))
         L = float((q + gamma).max()) or 1.0
         endless = bool(np.isinf(upper).any())

@@ -21,14 +21,7 @@ from numba import njit
 
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Iterate, Solver
-from marginbench.harness.rowops.rows import FAST, add, dot, norm2
-
-
-@njit(cache=True, fastmath=FAST)
-def second_derivatives(rows, gamma, q):
-    """q_i = ||x_i||^2 + gamma_i"""
-    for i in range(q.size):
-        q[i] = norm2(rows, i) + gamma[i]
+from marginbench.harness.rowops import FAST, add, dot, squared_norms
 
 
 @njit(cache=True, fastmath=FAST)
@@ -64,8 +57,7 @@ class SDCA(Solver):
         assert isinstance(program, BoxDual)
         rows, y, n, upper, gamma = program.rows, program.y, program.n, program.upper, program.curvature
         rng = np.random.default_rng(self.seed)
-        alpha, w, q = np.zeros(n), np.zeros(program.d), np.empty(n)
-        second_derivatives(rows, gamma, q)
+        alpha, w, q = np.zeros(n), np.zeros(program.d), squared_norms(rows, n) + gamma
         endless = np.isinf(upper) & (q == 0.0)
         if endless.any():
             yield Iterate(endless / endless.sum(), claim="unbounded", said="a row is zero and has no upper bound")

@@ -27,16 +27,10 @@ from numba import njit
 from marginbench.harness.model.problem import Array, InputError
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Claim, Iterate, Solver
-from marginbench.harness.rowops.rows import FAST, add, dot, norm2
+from marginbench.harness.rowops import FAST, add, dot, squared_norms
 
 PAIRS = 100  # between two yields
 RAY = 1e-8  # ||w(alpha)|| / (sum alpha max ||x_i||) that proves a hard margin impossible
-
-
-@njit(cache=True, fastmath=FAST)
-def squared_norms(rows, K):
-    for i in range(K.size):
-        K[i] = norm2(rows, i)
 
 
 class Cache(NamedTuple):
@@ -148,8 +142,7 @@ class SMO(Solver):
         assert isinstance(program, BoxDual)
         rows, X, y, n = program.rows, program.X, program.y, program.n
         upper, gamma = program.upper, program.curvature
-        K = np.empty(n)
-        squared_norms(rows, K)
+        K = squared_norms(rows, n)
         tiny = 1e-16 * float(K.max()) or 1e-16
         endless = bool(np.isinf(upper).any())
         slots = int(min(n, max(1.0, 1e6 * self.cache_mb / (8 * n))))

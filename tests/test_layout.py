@@ -86,6 +86,11 @@ def test_imports_go_one_way(room, path):
     assert not {name for name in ours(imports(path)) if not within(name, allowed)}
 
 
+@pytest.mark.parametrize("path", modules("solvers"), ids=lambda p: p.name)
+def test_solvers_take_row_operations_from_their_one_public_module(path):
+    assert not {name for name in ours(imports(path)) if within(name, ("harness.rowops.rows", "harness.rowops.passes"))}
+
+
 def test_every_room_is_guarded():
     rooms = {f"harness/{path.parent.name}" for path in (ROOT / "harness").glob("*/__init__.py")}
     assert rooms == {room for room in ROOMS if room.startswith("harness/")}

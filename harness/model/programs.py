@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.model.problem import Array, Matrix
-from marginbench.harness.rowops.rows import CSR, Dense, rows_of
+from marginbench.harness.rowops import CSR, Dense, rows_of
 
 
 def _first(X: Matrix, k: int) -> Matrix:
@@ -102,7 +102,7 @@ class OnSamples(Program):
 
     @cached_property
     def rows(self) -> Dense | CSR:
-        """X for compiled kernels (`marginbench.harness.rowops.rows`)."""
+        """X for compiled kernels (`marginbench.harness.rowops`)."""
         return rows_of(self.X)
 
 

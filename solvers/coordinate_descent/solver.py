@@ -43,8 +43,7 @@ import numpy as np
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Claim, Iterate, Solver
-from marginbench.harness.rowops.passes import Room, combine, margins, squared_norms, take
-from marginbench.harness.rowops.rows import CSR
+from marginbench.harness.rowops import CSR, Room, combine, margins, squared_norms, take
 from marginbench.solvers.coordinate_descent.faces import Face, minimise_on_face, projected_search
 from marginbench.solvers.coordinate_descent.sweeps import best_length, survey, sweeps
 
@@ -167,7 +166,7 @@ class Descent:
         self.unbalanced, self.visited, self.visits, self.length = np.inf, 0, 0, 1.0
         self.plain = not program.equality and not program.curvature.any() and bool(np.isfinite(program.upper).all())
         if program.equality:
-            squared_norms(program.rows, self.q)
+            self.q = squared_norms(program.rows, n)
             self.typical = max(float(np.median(self.q)), 1e-300)
             C = float(np.minimum(program.upper, 1.0).mean())
             self.rho = min(max(0.01 / C, 0.01), 1.0) * self.typical

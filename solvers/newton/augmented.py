@@ -28,8 +28,8 @@ from numba import njit
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Claim, Iterate, Solver
-from marginbench.harness.rowops.passes import add_triangle, combine, products, squared_norms
-from marginbench.harness.rowops.rows import Dense
+from marginbench.harness.rowops import Dense, combine, squared_norms
+from marginbench.solvers.newton.gram import add_triangle, products
 from marginbench.solvers.newton.smoothing import Block, State, widths
 from marginbench.solvers.newton.systems import DIRECT, check_direct, factor, substitute_back
 
@@ -188,9 +188,7 @@ def patient_rounds(block: Block, state: State) -> Rounds:
 
 def widest(block: Block) -> float:
     """h with v_i ||x_i||^2 = h for the average row, so that the first system is well conditioned."""
-    q = np.empty(block.n)
-    squared_norms(block.rows, q)
-    return max(2.0, float((block.v * q).mean()))
+    return max(2.0, float((block.v * squared_norms(block.rows, block.n)).mean()))
 
 
 def refine(block: Block, state: State, widen: float) -> bool:
