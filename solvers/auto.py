@@ -105,12 +105,9 @@ class Watch:
     def __init__(self, program: BoxDual) -> None:
         size = min(program.n, program.d)
         self.large, self.enough = size > DIRECT, ENOUGH * program.d * size
-        if isinstance(program.rows, CSR):
-            nnz, entry, passes = program.rows.data.size, 3.0, 35.0
-        else:
-            nnz, entry, passes = program.rows.X.size, 1.0, 15.0
-        self.row = entry * nnz / program.n + 20.0
-        self.newton = passes * nnz + 1.5 * size**3 + 0.4e6
+        entry, passes = (3.0, 35.0) if isinstance(program.rows, CSR) else (1.0, 15.0)
+        self.row = entry * program.nnz / program.n + 20.0
+        self.newton = passes * program.nnz + 1.5 * size**3 + 0.4e6
         self.multipliers = program.equality
 
     def slow(self, iterate: Iterate) -> str:

@@ -14,13 +14,12 @@ shrinking: what those are worth is seen by comparing with coordinate descent.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from numba import njit
 
 from marginbench.harness.model.programs import BoxDual, Program
-from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.model.solver import Compiled, Iterate
 from marginbench.harness.rowops import FAST, add, dot, squared_norms
 
 
@@ -38,7 +37,7 @@ def epoch(rows, y, upper, gamma, q, samples, alpha, w):
 
 
 @dataclass(frozen=True)
-class SDCA(Solver):
+class SDCA(Compiled):
     accepts = (BoxDual,)
 
     seed: int = 0
@@ -48,10 +47,6 @@ class SDCA(Solver):
         if program.equality:
             return "one coordinate cannot move alone under sum alpha_i y_i = 0 (a free bias)"
         return None
-
-    def warm_up(self, program: Program) -> None:
-        assert isinstance(program, BoxDual)
-        list(islice(self.iterates(program.head()), 1))
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual)
