@@ -5,6 +5,8 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from marginbench.harness.matrices import as_matrix
+
 Array: TypeAlias = np.ndarray
 Matrix: TypeAlias = np.ndarray | sp.csr_array
 
@@ -49,15 +51,11 @@ def listed(values, limit: int = 10) -> str:
 
 
 def _matrix(X, name: str) -> Matrix:
+    """X by `as_matrix`; its sparse indices are checked before anything relies on them."""
     try:
-        if not sp.issparse(X):
-            return np.ascontiguousarray(X, dtype=np.float64)
-        X = sp.csr_array(X, dtype=np.float64)
-        X.check_format(full_check=True)
+        if sp.issparse(X):
+            X = sp.csr_array(X)
+            X.check_format(full_check=True)
+        return as_matrix(X)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name}: X is not a matrix of numbers: {str(error).splitlines()[0]}") from None
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    index = np.int32 if max(X.nnz, *X.shape) < 2**31 else np.int64
-    return sp.csr_array((X.data, X.indices.astype(index), X.indptr.astype(index)), shape=X.shape)

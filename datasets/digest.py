@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.datasets.check import Array, Matrix
+from marginbench.harness.matrices import as_matrix
 
 
 def digest(X: Matrix, y: Array) -> str:
@@ -14,10 +15,7 @@ def digest(X: Matrix, y: Array) -> str:
     Hashed, as little-endian bytes: n and d, y, the number of non-zeros of each row, their columns in increasing
     order, their values. Stored zeros, the order of stored entries and the width of indices do not matter.
     """
-    A = sp.csr_array(X)
-    if not A.has_canonical_format:
-        A = A.copy()
-        A.sum_duplicates()
+    A = as_matrix(sp.csr_array(X))
     if np.count_nonzero(A.data) < A.nnz:
         A = A.copy()
         A.eliminate_zeros()

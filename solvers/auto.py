@@ -25,8 +25,7 @@ import numpy as np
 
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Iterate, Solver
-from marginbench.harness.rowops.passes import squared_norms
-from marginbench.harness.rowops.rows import CSR
+from marginbench.harness.rowops import CSR, squared_norms
 from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
 from marginbench.solvers.newton.augmented import NewtonAugmented
 from marginbench.solvers.newton.systems import DIRECT
@@ -93,8 +92,7 @@ def first_choice(program: BoxDual, cost: "Watch") -> str:
         return DEAR
     if program.equality:
         return "free bias, and a Newton system of moderate size"
-    q = np.empty(min(program.n, 200))
-    squared_norms(program.rows, q)
+    q = squared_norms(program.rows, min(program.n, 200))
     reach = float((np.minimum(program.upper[: q.size], 1e300) * q).mean())
     if reach > 0.5:
         return f"u_i ||x_i||^2 = {reach:.2g} on average, and a Newton system of moderate size"
@@ -107,12 +105,9 @@ class Watch:
     def __init__(self, program: BoxDual) -> None:
         size = min(program.n, program.d)
         self.large, self.enough = size > DIRECT, ENOUGH * program.d * size
-        if isinstance(program.rows, CSR):
-            nnz, entry, passes = program.rows.data.size, 3.0, 35.0
-        else:
-            nnz, entry, passes = program.rows.X.size, 1.0, 15.0
-        self.row = entry * nnz / program.n + 20.0
-        self.newton = passes * nnz + 1.5 * size**3 + 0.4e6
+        entry, passes = (3.0, 35.0) if isinstance(program.rows, CSR) else (1.0, 15.0)
+        self.row = entry * program.nnz / program.n + 20.0
+        self.newton = passes * program.nnz + 1.5 * size**3 + 0.4e6
         self.multipliers = program.equality
 
     def slow(self, iterate: Iterate) -> str:

@@ -12,19 +12,9 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.harness.model.programs import ConeProgram, Program, QuadraticProgram, smallest_qp
-from marginbench.harness.model.solver import Claim, Iterate, Ladder
-
-CLAIMS: dict[str, Claim] = {
-    "Solved": "converged",
-    "AlmostSolved": "inaccurate",
-    "InsufficientProgress": "inaccurate",
-    "MaxIterations": "limit",
-    "PrimalInfeasible": "infeasible",
-    "AlmostPrimalInfeasible": "infeasible",
-    "DualInfeasible": "unbounded",
-    "AlmostDualInfeasible": "unbounded",
-}
+from marginbench.harness.model.adapters import Ladder
+from marginbench.harness.model.programs import ConeProgram, Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
@@ -35,18 +25,22 @@ class ClarabelQp(Ladder):
 
     accepts = (QuadraticProgram, ConeProgram)
     requires: ClassVar = {"clarabel": ""}
-
-    def warm_up(self, program: Program) -> None:
-        next(self.iterates(smallest_qp()))
+    claims: ClassVar = {
+        "Solved": "converged",
+        "AlmostSolved": "inaccurate",
+        "InsufficientProgress": "inaccurate",
+        "MaxIterations": "limit",
+        "PrimalInfeasible": "infeasible",
+        "AlmostPrimalInfeasible": "infeasible",
+        "DualInfeasible": "unbounded",
+        "AlmostDualInfeasible": "unbounded",
+    }
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import clarabel
 
-        if isinstance(program, QuadraticProgram):
-            P, (cone, S) = sp.csc_array(sp.triu(program.P)), program.conic()
-        else:
-            assert isinstance(program, ConeProgram)
-            P, cone, S = sp.csc_array((program.c.size, program.c.size)), program, sp.eye_array(program.b.size)
+        assert isinstance(program, QuadraticProgram | ConeProgram)
+        P, (cone, S) = sp.csc_array(sp.triu(program.P)), program.conic()
         cones = [clarabel.ZeroConeT(cone.zero), clarabel.NonnegativeConeT(cone.nonnegative)]
         cones += [clarabel.SecondOrderConeT(size) for size in cone.cones]
         settings = clarabel.DefaultSettings()
@@ -54,13 +48,5 @@ class ClarabelQp(Ladder):
         settings.max_threads = 1
         settings.verbose = False
         solution = clarabel.DefaultSolver(P, cone.c, cone.A, cone.b, cones, settings).solve()
-        said = str(solution.status)
-        claim = CLAIMS.get(said, "failed")
-        x, z = np.array(solution.x), S.T @ np.array(solution.z)
-        return Iterate(
-            None if claim == "infeasible" else x,
-            None if claim == "unbounded" else z,
-            claim,
-            said,
-            {"tolerance": tolerance, "library_iterations": solution.iterations, "library_seconds": solution.solve_time},
-        )
+        info = {"library_iterations": solution.iterations, "library_seconds": solution.solve_time}
+        return self.answer(str(solution.status), solution.x, S.T @ np.array(solution.z), info)

@@ -12,10 +12,9 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
-from marginbench.harness.model.solver import Claim, Iterate, Ladder
-
-CLAIMS: dict[str, Claim] = {"optimal": "converged", "primal infeasible": "infeasible", "dual infeasible": "unbounded"}
+from marginbench.harness.model.adapters import Ladder
+from marginbench.harness.model.programs import Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
@@ -26,9 +25,12 @@ class CvxoptQp(Ladder):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"cvxopt": "gpl"}
-
-    def warm_up(self, program: Program) -> None:
-        next(self.iterates(smallest_qp()))
+    claims: ClassVar = {
+        "optimal": "converged",
+        "unknown": "inaccurate",
+        "primal infeasible": "infeasible",
+        "dual infeasible": "unbounded",
+    }
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         from cvxopt import matrix, solvers
@@ -38,7 +40,7 @@ class CvxoptQp(Ladder):
         A, b, k = cone.A.tocsr(), cone.b, cone.zero
         options = {"abstol": tolerance, "reltol": tolerance, "feastol": tolerance, "show_progress": False}
         try:
-            answer = solvers.qp(
+            found = solvers.qp(
                 sparse(program.P),
                 matrix(program.q),
                 sparse(A[k:]),
@@ -48,16 +50,9 @@ class CvxoptQp(Ladder):
                 options=options,
             )
         except (ArithmeticError, ValueError) as error:  # a factorisation that broke down
-            return Iterate(None, claim="failed", said=str(error), info={"tolerance": tolerance})
-        claim = CLAIMS.get(answer["status"], "inaccurate")
-        z = S.T @ np.concatenate([np.ravel(answer["y"]), np.ravel(answer["z"])])
-        return Iterate(
-            None if claim == "infeasible" else np.ravel(answer["x"]),
-            None if claim == "unbounded" else z,
-            claim,
-            answer["status"],
-            {"tolerance": tolerance, "library_iterations": answer["iterations"]},
-        )
+            return Iterate(None, claim="failed", said=str(error))
+        z = S.T @ np.concatenate([np.ravel(found["y"]), np.ravel(found["z"])])
+        return self.answer(found["status"], np.ravel(found["x"]), z, {"library_iterations": found["iterations"]})
 
 
 def sparse(M):

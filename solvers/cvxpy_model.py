@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from marginbench.harness.model.adapters import Ladder
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import (
     ConeProgram,
@@ -25,19 +26,9 @@ from marginbench.harness.model.programs import (
     QuadraticProgram,
     RegularisedRisk,
     SmoothedHinge,
-    smallest_qp,
 )
-from marginbench.harness.model.solver import Claim, Iterate, Ladder
+from marginbench.harness.model.solver import Iterate
 
-CLAIMS: dict[str, Claim] = {
-    "optimal": "converged",
-    "optimal_inaccurate": "inaccurate",
-    "user_limit": "limit",
-    "infeasible": "infeasible",
-    "infeasible_inaccurate": "infeasible",
-    "unbounded": "unbounded",
-    "unbounded_inaccurate": "unbounded",
-}
 DEFAULT = float("nan")  # the rung on which no tolerance is passed
 
 
@@ -53,14 +44,20 @@ class CvxpyModel(Ladder):
 
     accepts: ClassVar[tuple[type[Program], ...]] = (RegularisedRisk, QuadraticProgram, ConeProgram)
     requires: ClassVar = {"cvxpy": "", "clarabel": "", "scs": ""}
+    claims: ClassVar = {
+        "optimal": "converged",
+        "optimal_inaccurate": "inaccurate",
+        "user_limit": "limit",
+        "infeasible": "infeasible",
+        "infeasible_inaccurate": "infeasible",
+        "unbounded": "unbounded",
+        "unbounded_inaccurate": "unbounded",
+    }
 
     def refuses(self, program: Program) -> str | None:
         if isinstance(program, RegularisedRisk) and isinstance(program.loss, PerceptronLoss):
             return "the perceptron criterion is minimised by w = 0, which separates nothing"
         return None
-
-    def warm_up(self, program: Program) -> None:
-        next(self.iterates(smallest_qp()))
 
     def rungs(self) -> Sequence[float]:
         return (DEFAULT, *self.tolerances) if self.knobs else (DEFAULT,)
@@ -83,7 +80,7 @@ class CvxpyModel(Ladder):
             "library_seconds": model.solver_stats and model.solver_stats.solve_time,
             "library_iterations": model.solver_stats and model.solver_stats.num_iters,
         }
-        claim = CLAIMS.get(model.status, "failed")
+        claim = self.claims.get(model.status, "failed")
         return Iterate(x, None if claim == "unbounded" else dual, claim, said, info)  # SCS: multipliers of NaN there
 
 

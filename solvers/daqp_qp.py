@@ -11,11 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
-from marginbench.harness.model.solver import Claim, Iterate, Ladder
+from marginbench.harness.model.adapters import Ladder
+from marginbench.harness.model.programs import Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 EQUALITY = 5
-CLAIMS: dict[int, Claim] = {2: "inaccurate", 1: "converged", -1: "infeasible", -3: "unbounded", -4: "limit"}
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,13 @@ class DaqpQp(Ladder):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"daqp": "qp"}
-
-    def warm_up(self, program: Program) -> None:
-        next(self.iterates(smallest_qp()))
+    claims: ClassVar = {2: "inaccurate", 1: "converged", -1: "infeasible", -3: "unbounded", -4: "limit"}
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import daqp
 
         assert isinstance(program, QuadraticProgram)
-        x, _, flag, info = daqp.solve(
+        x, _, flag, its = daqp.solve(
             program.P.toarray(),
             program.q,
             program.A.toarray(),
@@ -46,15 +44,6 @@ class DaqpQp(Ladder):
             dual_tol=tolerance,
             iter_limit=self.iter_limit,
         )
-        claim = CLAIMS.get(flag, "failed")
-        return Iterate(
-            None if claim == "infeasible" else np.array(x),
-            None if claim == "unbounded" else np.array(info["lam"]),
-            claim,
-            f"exit flag {flag}",
-            {
-                "tolerance": tolerance,
-                "library_iterations": info["iterations"],
-                "library_seconds": info["setup_time"] + info["solve_time"],
-            },
-        )
+        seconds = its["setup_time"] + its["solve_time"]
+        info = {"library_iterations": its["iterations"], "library_seconds": seconds}
+        return self.answer(flag, x, its["lam"], info, said=f"exit flag {flag}")

@@ -13,26 +13,23 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
-from marginbench.harness.model.solver import Claim, Iterate, Solver
-
-CLAIMS: dict[str, Claim] = {
-    "Optimal": "converged",
-    "Infeasible": "infeasible",
-    "Unbounded": "unbounded",
-    "Iteration limit reached": "limit",
-}
+from marginbench.harness.model.adapters import Adapter
+from marginbench.harness.model.programs import Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
-class HighsQp(Solver):
+class HighsQp(Adapter):
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"highspy": "qp"}
+    claims: ClassVar = {
+        "Optimal": "converged",
+        "Infeasible": "infeasible",
+        "Unbounded": "unbounded",
+        "Iteration limit reached": "limit",
+    }
     restarts = True
     accuracy = 1e-2
-
-    def warm_up(self, program: Program) -> None:
-        next(self.iterates(smallest_qp()))
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         import highspy
@@ -54,7 +51,7 @@ class HighsQp(Solver):
         solver.passModel(model)
         solver.run()
         said = solver.modelStatusToString(solver.getModelStatus())
-        claim, solution = CLAIMS.get(said, "failed"), solver.getSolution()
+        claim, solution = self.claims.get(said, "failed"), solver.getSolution()
         found = claim in ("converged", "limit")
         info = solver.getInfo()
         yield Iterate(

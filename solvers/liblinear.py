@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
+from marginbench.harness.model.adapters import RiskLadder, words
 from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk, SquaredHinge
-from marginbench.harness.model.solver import Iterate, Ladder
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
-class Liblinear(Ladder):
+class Liblinear(RiskLadder):
     """tolerances: the rungs; 0.1 is LIBLINEAR's own default in the dual, 1e-4 scikit-learn's. seed: of the order of
     the coordinates. dual: coordinate descent in the dual; without, a trust region method, for the squared hinge."""
 
@@ -27,24 +26,14 @@ class Liblinear(Ladder):
     dual: bool = True
     seed: int = 0
 
-    accepts = (RegularisedRisk,)
     requires: ClassVar = {"sklearn": ""}
+    name, losses, bias = "LIBLINEAR", (Hinge, SquaredHinge), "penalises its bias"
 
     def refuses(self, program: Program) -> str | None:
         assert isinstance(program, RegularisedRisk)
-        if not isinstance(program.loss, Hinge | SquaredHinge):
-            return "LIBLINEAR has the hinge and the squared hinge"
-        if program.intercept:
-            return "LIBLINEAR penalises its bias; the problem's is free"
         if isinstance(program.loss, Hinge) and not self.dual:
             return "LIBLINEAR's primal method needs the squared hinge"
-        if np.unique(program.y).size < 2:
-            return "scikit-learn needs both classes"
-        return None
-
-    def warm_up(self, program: Program) -> None:
-        X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
-        next(self.iterates(RegularisedRisk(X, y, 1.0, np.ones(2), SquaredHinge())))
+        return super().refuses(program)
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         from sklearn.svm import LinearSVC
@@ -63,6 +52,6 @@ class Liblinear(Ladder):
         return Iterate(
             model.coef_[0],
             claim="limit" if heard else "converged",
-            said="; ".join(str(w.message) for w in heard),
-            info={"tolerance": tolerance, "library_iterations": int(model.n_iter_)},
+            said=words(heard),
+            info={"library_iterations": int(model.n_iter_)},
         )

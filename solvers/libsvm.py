@@ -15,8 +15,9 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from marginbench.harness.model.adapters import Ladder, words
 from marginbench.harness.model.programs import BoxDual, Program
-from marginbench.harness.model.solver import Iterate, Ladder
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,6 @@ class Libsvm(Ladder):
             return "scikit-learn needs both classes"
         return None
 
-    def warm_up(self, program: Program) -> None:
-        X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
-        next(self.iterates(BoxDual(X, y, np.ones(2), np.zeros(2), equality=True)))
-
     def solve(self, program: Program, tolerance: float) -> Iterate:
         from sklearn.svm import SVC
 
@@ -61,6 +58,6 @@ class Libsvm(Ladder):
             alpha,
             np.append(w, model.intercept_[0]),
             claim="limit" if heard else "converged",
-            said="; ".join(str(warning.message) for warning in heard),
-            info={"tolerance": tolerance, "library_iterations": int(model.n_iter_[0])},
+            said=words(heard),
+            info={"library_iterations": int(model.n_iter_[0])},
         )

@@ -14,14 +14,15 @@ from typing import ClassVar
 
 import scipy.sparse as sp
 
-from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
-from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.model.adapters import Adapter
+from marginbench.harness.model.programs import Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 PAUSE = 50  # OSQP's adaptive_rho_interval, twice its check_termination
 
 
 @dataclass(frozen=True)
-class OsqpQp(Solver):
+class OsqpQp(Adapter):
     """eps: absolute and relative tolerance (the library's own default is 1e-3). eps_infeasible: of certificates.
     rho_tolerance: see above (5). polishing: guess the active set at the end and solve for it."""
 
@@ -33,9 +34,6 @@ class OsqpQp(Solver):
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"osqp": ""}
     accuracy = 1e-3
-
-    def warm_up(self, program: Program) -> None:
-        next(self.iterates(smallest_qp()))
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         import osqp

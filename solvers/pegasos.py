@@ -18,7 +18,6 @@ The theory has no room for a free bias: F is not strongly convex in b.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -26,8 +25,8 @@ from numba import njit
 
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
-from marginbench.harness.model.solver import Iterate, Solver
-from marginbench.harness.rowops.rows import FAST, add, dot, norm2
+from marginbench.harness.model.solver import Compiled, Iterate
+from marginbench.harness.rowops import FAST, add, dot, norm2
 
 
 @njit(cache=True, fastmath=FAST)
@@ -66,7 +65,7 @@ def epoch(rows, y, pull, samples, t, radius, power, v, u):
 
 
 @dataclass(frozen=True)
-class Pegasos(Solver):
+class Pegasos(Compiled):
     accepts = (RegularisedRisk,)
     accuracy = 1e-2
 
@@ -90,10 +89,6 @@ class Pegasos(Solver):
         if not program.lam > 0.0:
             return f"Pegasos' step 1/(lam t) needs lam > 0, not {program.lam}"
         return None
-
-    def warm_up(self, program: Program) -> None:
-        assert isinstance(program, RegularisedRisk)
-        list(islice(self.iterates(program.head()), 1))
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, RegularisedRisk)

@@ -17,7 +17,6 @@ A bias is learnt as the weight of a constant feature (bias=augmented).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -25,8 +24,8 @@ from numba import njit
 
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.programs import PerceptronLoss, Program, RegularisedRisk
-from marginbench.harness.model.solver import Iterate, Solver
-from marginbench.harness.rowops.rows import FAST, add, dot
+from marginbench.harness.model.solver import Compiled, Iterate
+from marginbench.harness.rowops import FAST, add, dot
 
 
 @njit(cache=True, fastmath=FAST)
@@ -44,7 +43,7 @@ def epoch(rows, y, gamma, order, average, visits, w, u):
 
 
 @dataclass(frozen=True)
-class Perceptron(Solver):
+class Perceptron(Compiled):
     accepts = (RegularisedRisk,)
 
     order: Literal["cyclic", "random"] = "cyclic"
@@ -62,10 +61,6 @@ class Perceptron(Solver):
         if program.intercept:
             return "the perceptron learns a bias as the weight of a constant feature (bias=augmented), not a free one"
         return None
-
-    def warm_up(self, program: Program) -> None:
-        assert isinstance(program, RegularisedRisk)
-        list(islice(self.iterates(program.head()), 2))
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, RegularisedRisk)

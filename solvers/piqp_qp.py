@@ -12,15 +12,9 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
-from marginbench.harness.model.solver import Claim, Iterate, Ladder
-
-CLAIMS: dict[str, Claim] = {
-    "PIQP_SOLVED": "converged",
-    "PIQP_MAX_ITER_REACHED": "limit",
-    "PIQP_PRIMAL_INFEASIBLE": "infeasible",
-    "PIQP_DUAL_INFEASIBLE": "unbounded",
-}
+from marginbench.harness.model.adapters import Ladder
+from marginbench.harness.model.programs import Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
@@ -32,9 +26,12 @@ class PiqpQp(Ladder):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"piqp": "qp"}
-
-    def warm_up(self, program: Program) -> None:
-        next(self.iterates(smallest_qp()))
+    claims: ClassVar = {
+        "PIQP_SOLVED": "converged",
+        "PIQP_MAX_ITER_REACHED": "limit",
+        "PIQP_PRIMAL_INFEASIBLE": "infeasible",
+        "PIQP_DUAL_INFEASIBLE": "unbounded",
+    }
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import piqp
@@ -46,24 +43,18 @@ class PiqpQp(Ladder):
         settings.eps_abs = settings.eps_rel = tolerance
         settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = tolerance
         settings.compute_timings = True
-        equal, A = program.l == program.u, program.A.tocsr()
+        equal, E, G = program.by_kind()
         solver.setup(
             as_given(sp.csc_matrix(program.P)),
             program.q,
-            as_given(sp.csc_matrix(A[equal])),
+            as_given(sp.csc_matrix(E)),
             program.u[equal],
-            as_given(sp.csc_matrix(A[~equal])),
+            as_given(sp.csc_matrix(G)),
             program.l[~equal],
             program.u[~equal],
         )
-        said = str(solver.solve()).rpartition(".")[2]
-        result, claim = solver.result, CLAIMS.get(said, "failed")
+        said, result = str(solver.solve()).rpartition(".")[2], solver.result
         z = np.empty(program.l.size)
         z[equal], z[~equal] = result.y, result.z_u - result.z_l
-        return Iterate(
-            None if claim == "infeasible" else np.array(result.x),
-            None if claim == "unbounded" else z,
-            claim,
-            said,
-            {"tolerance": tolerance, "library_iterations": result.info.iter, "library_seconds": result.info.run_time},
-        )
+        info = {"library_iterations": result.info.iter, "library_seconds": result.info.run_time}
+        return self.answer(said, np.array(result.x), z, info)

@@ -18,18 +18,16 @@ is piecewise linear and monotone in mu, so that it ends exactly, in O(n) per tri
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from numba import njit
 
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
-from marginbench.harness.model.solver import Iterate, Solver
-from marginbench.harness.rowops.rows import FAST, norm2
+from marginbench.harness.model.solver import Compiled, Iterate
+from marginbench.harness.rowops import FAST, squared_norms
 
 ROUNDING = 1e-13  # of a margin: where the gradient mapping cannot get smaller
-RAY = 1e-8  # ||w(alpha)|| / (sum alpha max ||x_i||) that proves a hard margin impossible
 
 
 @njit(cache=True, fastmath=FAST)
@@ -68,30 +66,18 @@ def balance(v, y, upper, mu, out):
     return mu
 
 
-@njit(cache=True, fastmath=FAST)
-def squared_norms(rows, q):
-    for i in range(q.size):
-        q[i] = norm2(rows, i)
-
-
 @dataclass(frozen=True)
-class ProjectedGradient(Solver):
+class ProjectedGradient(Compiled):
     accepts = (BoxDual,)
 
     accelerated: bool = True
 
-    def warm_up(self, program: Program) -> None:
-        assert isinstance(program, BoxDual)
-        list(islice(self.iterates(program.head()), 1))
-
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual)
-        X, y, upper, gamma = program.X, program.y, program.upper, program.curvature
-        q = np.empty(program.n)
-        squared_norms(program.rows, q)
+        X, y, gamma = program.X, program.y, program.curvature
+        q = squared_norms(program.rows, program.n)
         radius = float(np.sqrt(q.max()))
         L = float((q + gamma).max()) or 1.0
-        endless = bool(np.isinf(upper).any())
         alpha, w = np.zeros(program.n), np.zeros(program.d)
         v, w_v, t, mu = alpha, w, 1.0, 0.0
         while True:
@@ -107,9 +93,8 @@ class ProjectedGradient(Solver):
                 L = max(1.25 * L, curvature / length)
             mapping = L * float(np.abs(step).max())
             dual = np.append(w_new, L * mu) if program.equality else w_new
-            total = float(new.sum())
-            if endless and total > 0.0 and np.linalg.norm(w_new) <= RAY * radius * total:
-                yield Iterate(new / total, claim="unbounded", said="no hyperplane separates the data")
+            if program.falls_without_end(new, w_new, radius):
+                yield Iterate(new / new.sum(), claim="unbounded", said="no hyperplane separates the data")
                 return
             if mapping <= ROUNDING * (1.0 + radius * float(np.linalg.norm(w_new))):
                 yield Iterate(new, dual, claim="converged")

@@ -13,15 +13,9 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
-from marginbench.harness.model.solver import Claim, Iterate, Ladder
-
-CLAIMS: dict[str, Claim] = {
-    "PROXQP_SOLVED": "converged",
-    "PROXQP_MAX_ITER_REACHED": "limit",
-    "PROXQP_PRIMAL_INFEASIBLE": "infeasible",
-    "PROXQP_DUAL_INFEASIBLE": "unbounded",
-}
+from marginbench.harness.model.adapters import Ladder
+from marginbench.harness.model.programs import Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
@@ -33,15 +27,18 @@ class ProxqpQp(Ladder):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"proxsuite": "qp"}
-
-    def warm_up(self, program: Program) -> None:
-        next(self.iterates(smallest_qp()))
+    claims: ClassVar = {
+        "PROXQP_SOLVED": "converged",
+        "PROXQP_MAX_ITER_REACHED": "limit",
+        "PROXQP_PRIMAL_INFEASIBLE": "infeasible",
+        "PROXQP_DUAL_INFEASIBLE": "unbounded",
+    }
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import proxsuite
 
         assert isinstance(program, QuadraticProgram)
-        equal, A = program.l == program.u, program.A.tocsr()
+        equal, E, G = program.by_kind()
         shape = program.q.size, int(equal.sum()), int((~equal).sum())
         qp = proxsuite.proxqp.dense.QP(*shape) if self.dense else proxsuite.proxqp.sparse.QP(*shape)
         as_given = sp.csc_matrix.toarray if self.dense else sp.csc_matrix
@@ -51,22 +48,15 @@ class ProxqpQp(Ladder):
         qp.init(
             as_given(sp.csc_matrix(program.P)),
             program.q,
-            as_given(sp.csc_matrix(A[equal])),
+            as_given(sp.csc_matrix(E)),
             program.u[equal],
-            as_given(sp.csc_matrix(A[~equal])),
+            as_given(sp.csc_matrix(G)),
             np.maximum(program.l[~equal], -1e30),  # its infinity is 1e20
             np.minimum(program.u[~equal], 1e30),
         )
         qp.solve()
-        info = qp.results.info
-        said = str(info.status).rpartition(".")[2]
-        claim = CLAIMS.get(said, "failed")
+        its = qp.results.info
         z = np.empty(program.l.size)
         z[equal], z[~equal] = qp.results.y, qp.results.z
-        return Iterate(
-            None if claim == "infeasible" else np.array(qp.results.x),
-            None if claim == "unbounded" else z,
-            claim,
-            said,
-            {"tolerance": tolerance, "library_iterations": info.iter, "library_seconds": info.run_time / 1e6},
-        )
+        info = {"library_iterations": its.iter, "library_seconds": its.run_time / 1e6}
+        return self.answer(str(its.status).rpartition(".")[2], np.array(qp.results.x), z, info)

@@ -12,15 +12,9 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
-from marginbench.harness.model.solver import Claim, Iterate, Ladder
-
-CLAIMS: dict[str, Claim] = {
-    "solved": "converged",
-    "maximum iterations reached": "limit",
-    "primal infeasible": "infeasible",
-    "dual infeasible": "unbounded",
-}
+from marginbench.harness.model.adapters import Ladder
+from marginbench.harness.model.programs import Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
@@ -31,9 +25,12 @@ class QpalmQp(Ladder):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"qpalm": "qp"}
-
-    def warm_up(self, program: Program) -> None:
-        next(self.iterates(smallest_qp()))
+    claims: ClassVar = {
+        "solved": "converged",
+        "maximum iterations reached": "limit",
+        "primal infeasible": "infeasible",
+        "dual infeasible": "unbounded",
+    }
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import qpalm
@@ -48,14 +45,8 @@ class QpalmQp(Ladder):
         solver = qpalm.Solver(data, settings)
         solver.solve()
         said = solver.info.status
-        info = {
-            "tolerance": tolerance,
-            "library_iterations": solver.info.iter,
-            "library_seconds": solver.info.run_time,
-        }
-        claim = CLAIMS.get(said, "failed")
-        if claim == "infeasible":
-            return Iterate(None, np.array(solver.prim_inf_certificate), claim, said, info)
-        if claim == "unbounded":
-            return Iterate(np.array(solver.dual_inf_certificate), None, claim, said, info)
-        return Iterate(np.array(solver.solution.x), np.array(solver.solution.y), claim, said, info)
+        info = {"library_iterations": solver.info.iter, "library_seconds": solver.info.run_time}
+        claim, x, z = self.claims.get(said), solver.solution.x, solver.solution.y
+        x = solver.dual_inf_certificate if claim == "unbounded" else x
+        z = solver.prim_inf_certificate if claim == "infeasible" else z
+        return self.answer(said, np.array(x), np.array(z), info)

@@ -11,16 +11,9 @@ from typing import ClassVar
 
 import scipy.sparse as sp
 
-from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
-from marginbench.harness.model.solver import Claim, Iterate, Ladder
-
-CLAIMS: dict[str, Claim] = {
-    "solved": "converged",
-    "almost_solved": "inaccurate",
-    "hit_max_iter": "limit",
-    "infeasible": "infeasible",
-    "unbounded": "unbounded",
-}
+from marginbench.harness.model.adapters import Ladder
+from marginbench.harness.model.programs import Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
@@ -31,9 +24,13 @@ class QtqpQp(Ladder):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"qtqp": "qp"}
-
-    def warm_up(self, program: Program) -> None:
-        next(self.iterates(smallest_qp()))
+    claims: ClassVar = {
+        "solved": "converged",
+        "almost_solved": "inaccurate",
+        "hit_max_iter": "limit",
+        "infeasible": "infeasible",
+        "unbounded": "unbounded",
+    }
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import qtqp
@@ -44,11 +41,5 @@ class QtqpQp(Ladder):
         solution = qtqp.QTQP(a=A, b=cone.b, c=cone.c, z=cone.zero, p=P).solve(
             tol_feas=tolerance, tol_gap_abs=tolerance, tol_gap_rel=tolerance, verbose=False
         )
-        claim = CLAIMS.get(solution.status.value, "failed")
-        return Iterate(
-            None if claim == "infeasible" else solution.x,
-            None if claim == "unbounded" else S.T @ solution.y,
-            claim,
-            solution.status.value,
-            {"tolerance": tolerance, "library_iterations": solution.iterations},
-        )
+        info = {"library_iterations": solution.iterations}
+        return self.answer(solution.status.value, solution.x, S.T @ solution.y, info)

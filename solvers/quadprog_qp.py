@@ -13,12 +13,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from marginbench.harness.model.programs import Program, QuadraticProgram, smallest_qp
-from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.model.adapters import Adapter
+from marginbench.harness.model.programs import Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
-class QuadprogQp(Solver):
+class QuadprogQp(Adapter):
     """ridge: added to the diagonal of P."""
 
     ridge: float = 1e-8
@@ -27,9 +28,6 @@ class QuadprogQp(Solver):
     requires: ClassVar = {"quadprog": "gpl"}
     restarts = True
     accuracy = 2e-3
-
-    def warm_up(self, program: Program) -> None:
-        next(self.iterates(smallest_qp()))
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         import quadprog

@@ -17,30 +17,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from marginbench.harness.model.programs import Hinge, PerceptronLoss, Program, RegularisedRisk, SmoothedHinge
-from marginbench.harness.model.solver import Iterate, Ladder
+from marginbench.harness.model.adapters import RiskLadder
+from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk, SmoothedHinge, SquaredHinge
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
-class Rehline(Ladder):
+class Rehline(RiskLadder):
     """tolerances: the rungs; 1e-4 is the library's own default. max_iter: of each rung. seed: of the order."""
 
     tolerances: Sequence[float] = (1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
     max_iter: int = 10_000_000
     seed: int = 0
 
-    accepts = (RegularisedRisk,)
     requires: ClassVar = {"rehline": "peers"}
-
-    def refuses(self, program: Program) -> str | None:
-        assert isinstance(program, RegularisedRisk)
-        if isinstance(program.loss, PerceptronLoss):
-            return "the perceptron criterion is minimised by w = 0, which separates nothing"
-        return "ReHLine has no free bias" if program.intercept else None
-
-    def warm_up(self, program: Program) -> None:
-        X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
-        next(self.iterates(RegularisedRisk(X, y, 1.0, np.ones(2), Hinge())))
+    name, losses, one_class = "ReHLine", (Hinge, SmoothedHinge, SquaredHinge), True
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         from rehline import ReHLine_solver
@@ -74,5 +65,5 @@ class Rehline(Ladder):
             result.beta,
             alpha,
             "converged" if result.converged else "limit",
-            info={"tolerance": tolerance, "library_iterations": result.niter},
+            info={"library_iterations": result.niter},
         )

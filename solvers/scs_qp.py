@@ -11,17 +11,9 @@ from typing import ClassVar
 
 import scipy.sparse as sp
 
-from marginbench.harness.model.programs import ConeProgram, Program, QuadraticProgram, smallest_qp
-from marginbench.harness.model.solver import Claim, Iterate, Ladder
-
-CLAIMS: dict[int, Claim] = {
-    1: "converged",
-    2: "inaccurate",
-    -2: "infeasible",
-    -7: "infeasible",
-    -1: "unbounded",
-    -6: "unbounded",
-}
+from marginbench.harness.model.adapters import Ladder
+from marginbench.harness.model.programs import ConeProgram, Program, QuadraticProgram
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
@@ -33,18 +25,20 @@ class ScsQp(Ladder):
 
     accepts = (QuadraticProgram, ConeProgram)
     requires: ClassVar = {"scs": ""}
-
-    def warm_up(self, program: Program) -> None:
-        next(self.iterates(smallest_qp()))
+    claims: ClassVar = {
+        1: "converged",
+        2: "inaccurate",
+        -2: "infeasible",
+        -7: "infeasible",
+        -1: "unbounded",
+        -6: "unbounded",
+    }
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import scs
 
-        if isinstance(program, QuadraticProgram):
-            P, (cone, S) = sp.csc_array(sp.triu(program.P)), program.conic()
-        else:
-            assert isinstance(program, ConeProgram)
-            P, cone, S = None, program, sp.eye_array(program.b.size)
+        assert isinstance(program, QuadraticProgram | ConeProgram)
+        P, (cone, S) = sp.csc_array(sp.triu(program.P)), program.conic()
         result = scs.SCS(
             {"P": P, "A": cone.A, "b": cone.b, "c": cone.c},
             {"z": cone.zero, "l": cone.nonnegative, "q": list(cone.cones)},
@@ -53,16 +47,7 @@ class ScsQp(Ladder):
             max_iters=self.max_iters,
             verbose=False,
         ).solve(warm_start=False)
-        info = result["info"]
-        claim = CLAIMS.get(info["status_val"], "failed")
-        return Iterate(
-            None if claim == "infeasible" else result["x"],
-            None if claim == "unbounded" else S.T @ result["y"],
-            claim,
-            info["status"],
-            {
-                "tolerance": tolerance,
-                "library_iterations": info["iter"],
-                "library_seconds": (info["setup_time"] + info["solve_time"]) / 1e3,  # it counts milliseconds
-            },
-        )
+        its = result["info"]
+        seconds = (its["setup_time"] + its["solve_time"]) / 1e3  # it counts milliseconds
+        info = {"library_iterations": its["iter"], "library_seconds": seconds}
+        return self.answer(its["status_val"], result["x"], S.T @ result["y"], info, said=its["status"])

@@ -14,21 +14,13 @@ shrinking: what those are worth is seen by comparing with coordinate descent.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from numba import njit
 
 from marginbench.harness.model.programs import BoxDual, Program
-from marginbench.harness.model.solver import Iterate, Solver
-from marginbench.harness.rowops.rows import FAST, add, dot, norm2
-
-
-@njit(cache=True, fastmath=FAST)
-def second_derivatives(rows, gamma, q):
-    """q_i = ||x_i||^2 + gamma_i"""
-    for i in range(q.size):
-        q[i] = norm2(rows, i) + gamma[i]
+from marginbench.harness.model.solver import Compiled, Iterate
+from marginbench.harness.rowops import FAST, add, dot, squared_norms
 
 
 @njit(cache=True, fastmath=FAST)
@@ -45,7 +37,7 @@ def epoch(rows, y, upper, gamma, q, samples, alpha, w):
 
 
 @dataclass(frozen=True)
-class SDCA(Solver):
+class SDCA(Compiled):
     accepts = (BoxDual,)
 
     seed: int = 0
@@ -56,16 +48,11 @@ class SDCA(Solver):
             return "one coordinate cannot move alone under sum alpha_i y_i = 0 (a free bias)"
         return None
 
-    def warm_up(self, program: Program) -> None:
-        assert isinstance(program, BoxDual)
-        list(islice(self.iterates(program.head()), 1))
-
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual)
         rows, y, n, upper, gamma = program.rows, program.y, program.n, program.upper, program.curvature
         rng = np.random.default_rng(self.seed)
-        alpha, w, q = np.zeros(n), np.zeros(program.d), np.empty(n)
-        second_derivatives(rows, gamma, q)
+        alpha, w, q = np.zeros(n), np.zeros(program.d), squared_norms(rows, n) + gamma
         endless = np.isinf(upper) & (q == 0.0)
         if endless.any():
             yield Iterate(endless / endless.sum(), claim="unbounded", said="a row is zero and has no upper bound")

@@ -18,25 +18,17 @@ at most 100 pairs, so that rounding errors do not gather.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from marginbench.harness.model.problem import Array, InputError
+from marginbench.harness.model.problem import Array, InputError, ends_of_bias
 from marginbench.harness.model.programs import BoxDual, Program
-from marginbench.harness.model.solver import Claim, Iterate, Solver
-from marginbench.harness.rowops.rows import FAST, add, dot, norm2
+from marginbench.harness.model.solver import Claim, Compiled, Iterate
+from marginbench.harness.rowops import FAST, add, dot, squared_norms
 
 PAIRS = 100  # between two yields
-RAY = 1e-8  # ||w(alpha)|| / (sum alpha max ||x_i||) that proves a hard margin impossible
-
-
-@njit(cache=True, fastmath=FAST)
-def squared_norms(rows, K):
-    for i in range(K.size):
-        K[i] = norm2(rows, i)
 
 
 class Cache(NamedTuple):
@@ -113,16 +105,8 @@ def update_pairs(rows, y, upper, gamma, K, tiny, tolerance, time, alpha, g, cach
     return min(PAIRS, n)
 
 
-def interval(y: Array, upper: Array, alpha: Array, g: Array) -> tuple[float, float]:
-    """(max over up, min over low) of -y_i g_i: no pair improves once the first is not above the second."""
-    level, rises, falls = -y * g, alpha < upper, alpha > 0.0
-    top = level[np.where(y > 0, rises, falls)].max(initial=-np.inf)
-    bottom = level[np.where(y > 0, falls, rises)].min(initial=np.inf)
-    return float(top), float(bottom)
-
-
 @dataclass(frozen=True)
-class SMO(Solver):
+class SMO(Compiled):
     accepts = (BoxDual,)
 
     tolerance: float = 1e-10
@@ -140,18 +124,12 @@ class SMO(Solver):
             return "SMO moves pairs to keep sum alpha_i y_i = 0 (a free bias); without it coordinates move alone"
         return None
 
-    def warm_up(self, program: Program) -> None:
-        assert isinstance(program, BoxDual)
-        list(islice(self.iterates(program.head()), 1))
-
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual)
         rows, X, y, n = program.rows, program.X, program.y, program.n
         upper, gamma = program.upper, program.curvature
-        K = np.empty(n)
-        squared_norms(rows, K)
-        tiny = 1e-16 * float(K.max()) or 1e-16
-        endless = bool(np.isinf(upper).any())
+        K = squared_norms(rows, n)
+        tiny, radius = 1e-16 * float(K.max()) or 1e-16, float(np.sqrt(K.max()))
         slots = int(min(n, max(1.0, 1e6 * self.cache_mb / (8 * n))))
         owner, slot_of = np.full(slots, -1), np.full(n, -1)
         cache = Cache(np.empty((slots, n)), owner, np.full(slots, -1), slot_of, np.empty(program.d))
@@ -161,15 +139,14 @@ class SMO(Solver):
             made += update_pairs(rows, y, upper, gamma, K, tiny, self.tolerance, 2 * made, alpha, g, cache)
             w = X.T @ (alpha * y)
             g = y * (X @ w) - 1.0 + gamma * alpha
-            top, bottom = interval(y, upper, alpha, g)
+            top, bottom = ends_of_bias(-y * g, y, alpha, upper)
             b = np.mean([end for end in (top, bottom) if np.isfinite(end)])
             x, dual, said = alpha, np.append(w, b), ""
             claim: Claim = ""
-            total = float(alpha.sum())
             if top - bottom <= self.tolerance:
                 claim = "converged"
-            elif endless and np.linalg.norm(w) <= RAY * np.sqrt(K.max()) * total:
-                x, claim, said = alpha / total, "unbounded", "no hyperplane separates the data"
+            elif program.falls_without_end(alpha, w, radius):
+                x, claim, said = alpha / alpha.sum(), "unbounded", "no hyperplane separates the data"
             elif (alpha == before).all():
                 claim, said = "inaccurate", "rounding ended the progress"
             yield Iterate(x, dual, claim, said, {"pairs": made})

@@ -13,36 +13,21 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from marginbench.harness.model.adapters import RiskLadder, words
 from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk, SquaredHinge
-from marginbench.harness.model.solver import Iterate, Ladder
+from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
-class SnapmlSvm(Ladder):
+class SnapmlSvm(RiskLadder):
     """tolerances: the rungs; 1e-3 is the library's own default. max_iter: of each rung. seed: of the order."""
 
     tolerances: Sequence[float] = (1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10)
     max_iter: int = 10_000_000
     seed: int = 0
 
-    accepts = (RegularisedRisk,)
     requires: ClassVar = {"snapml": "proprietary"}
-
-    def refuses(self, program: Program) -> str | None:
-        assert isinstance(program, RegularisedRisk)
-        if not isinstance(program.loss, Hinge | SquaredHinge):
-            return "Snap ML has the hinge and the squared hinge"
-        if program.intercept:
-            return "Snap ML penalises its bias; the problem's is free"
-        if np.ptp(program.weight) > 0:
-            return "Snap ML has no sample weights"
-        if np.unique(program.y).size < 2:
-            return "Snap ML needs both classes"
-        return None
-
-    def warm_up(self, program: Program) -> None:
-        X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
-        next(self.iterates(RegularisedRisk(X, y, 1.0, np.ones(2), Hinge())))
+    name, losses, bias, sample_weights = "Snap ML", (Hinge, SquaredHinge), "penalises its bias", False
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         with warnings.catch_warnings(record=True, action="always") as heard:
@@ -58,5 +43,4 @@ class SnapmlSvm(Ladder):
                 random_state=self.seed,
             )
             model.fit(sp.csr_matrix(program.X) if sp.issparse(program.X) else program.X, program.y)
-        said = "; ".join(str(warning.message) for warning in heard)
-        return Iterate(np.ravel(model.coef_), None, "converged", said, {"tolerance": tolerance})
+        return Iterate(np.ravel(model.coef_), None, "converged", words(heard))

@@ -23,7 +23,7 @@ TOOLS = ("datasets.cache", "datasets.check", "datasets.digest")
 
 ROOMS = {
     "harness/rowops": (),
-    "harness/model": ("harness.rowops",),
+    "harness/model": ("harness.matrices", "harness.rowops"),
     "harness/formulations": ("harness.model",),
     "harness/records": ("harness.model", "harness.files"),
     "harness/cell": ("harness.model", "harness.records", "harness.old_names"),
@@ -31,14 +31,14 @@ ROOMS = {
     "harness/reporting": ("harness.model", "harness.records", "harness.files", "harness.old_names"),
     "harness/running": (
         *("harness.model", "harness.rowops", "harness.records", "harness.cell", "harness.references"),
-        *("harness.files", *TOOLS),
+        *("harness.files", "harness.matrices", *TOOLS),
     ),
     "harness/commands": ("harness", *TOOLS),
     "harness/validation": (
         *("harness.model", "harness.records", "harness.cell", "harness.references", "harness.running", *TOOLS),
     ),
     "solvers": ("harness.model", "harness.rowops"),
-    "datasets": ("harness.files",),
+    "datasets": ("harness.files", "harness.matrices"),
 }
 """For each room, what it may import of this project beside itself."""
 
@@ -84,6 +84,11 @@ def test_imports_go_one_way(room, path):
         own = f"solvers.{family}" if not family.endswith(".py") else f"solvers.{path.stem}"
     allowed = (own, *ROOMS[room], *SHORT.get(str(path.relative_to(ROOT)), ()))
     assert not {name for name in ours(imports(path)) if not within(name, allowed)}
+
+
+@pytest.mark.parametrize("path", modules("solvers"), ids=lambda p: p.name)
+def test_solvers_take_row_operations_from_their_one_public_module(path):
+    assert not {name for name in ours(imports(path)) if within(name, ("harness.rowops.rows", "harness.rowops.passes"))}
 
 
 def test_every_room_is_guarded():

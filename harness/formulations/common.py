@@ -4,9 +4,12 @@ A formulation sees a problem through `features`: an augmented bias is then no bi
 only a free bias needs a word of its own (a column y in the primal, the equality sum_i alpha_i y_i = 0 in the dual).
 """
 
+from typing import ClassVar
+
 import numpy as np
 import scipy.sparse as sp
 
+from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import BoxDual, Loss, Program, QuadraticProgram, RegularisedRisk
 from marginbench.harness.model.solver import Iterate
@@ -48,6 +51,11 @@ def as_certificate(mu: Array) -> Array | None:
     return mu / total if 0.0 < total < np.inf else None
 
 
+def sizes(problem: Problem) -> tuple[int, int, int]:
+    """(n, d, free): rows, features with a constant one where the bias is augmented, and 1 where b is free."""
+    return problem.n, problem.features.shape[1], int(problem.bias == "free")
+
+
 # -- primal: rows of the constraint y_i (v.x_i + b) >= ... -------------------------------------------------------
 
 
@@ -72,12 +80,12 @@ def diagonal(*parts: Array) -> sp.csc_array:
     return sp.csc_array(sp.diags_array(np.concatenate(parts)))
 
 
-def split_primal(problem: Problem, x: Array) -> tuple[Array, float, Array]:
-    """(w, b, rest) from x = (v, b where free, rest)."""
-    d = problem.features.shape[1]
-    k = d + (problem.bias == "free")
-    w, b = problem.split(x[:d], x[k - 1])
-    return w, b, x[k:]
+def split_primal(problem: Problem, x: Array | None, more: int, name: str = "x") -> tuple[Array, float, Array]:
+    """(w, b, rest) from x = (v, b where free, rest), `more` numbers in the rest."""
+    _, d, free = sizes(problem)
+    x = vector(name, x, d + free + more)
+    w, b = problem.split(x[:d], x[d + free - 1])
+    return w, b, x[d + free :]
 
 
 # -- dual --------------------------------------------------------------------------------------------------------
@@ -133,17 +141,34 @@ def risk(problem: Problem, lam: float, weight: Array, loss: Loss) -> Regularised
 
 def risk_point(problem: Problem, iterate: Iterate) -> Point:
     """(w, b) from x; alpha where the solver has it, already in canonical units."""
-    size = problem.features.shape[1] + (problem.bias == "free")
-    w, b, _ = split_primal(problem, vector("(w, b)" if problem.bias == "free" else "w", iterate.x, size))
+    w, b, _ = split_primal(problem, iterate.x, 0, "(w, b)" if problem.bias == "free" else "w")
     alpha = None if iterate.dual is None else vector("alpha", iterate.dual, problem.n)
     return Point(w, b, alpha)
 
 
-def smooth_risk_point(problem: Problem, program: Program, iterate: Iterate) -> Point:
-    """As `risk_point`, and with alpha_i = weight_i slope(m_i), the multipliers that a differentiable loss implies.
+class HingeRisk(Formulation):
+    """A multiple of the canonical objective, in the same (w, b): a subclass says which."""
 
-    At the minimiser w = w(alpha) and, for a free bias, sum alpha_i y_i = 0: a dual certificate at no cost.
+    gives: ClassVar[tuple[type[Program], ...]] = (RegularisedRisk,)
+
+    objective: ClassVar[str]
+    """Its name in a refusal."""
+
+    def refuses(self, problem: Problem) -> str | None:
+        return needs_soft_hinge(problem, self.objective)
+
+    def point(self, problem: Problem, program: Program, iterate: Iterate) -> Point:
+        return risk_point(problem, iterate)
+
+
+def smooth_point(problem: Problem, program: Program, iterate: Iterate) -> Point:
+    """From the dual, or as `risk_point` with the multipliers that a differentiable loss implies.
+
+    alpha_i = weight_i slope(m_i): at the minimiser w = w(alpha) and, for a free bias, sum alpha_i y_i = 0, a dual
+    certificate at no cost.
     """
+    if isinstance(program, BoxDual):
+        return dual_point(problem, program, iterate)
     point = risk_point(problem, iterate)
     if point.alpha is not None or not isinstance(program, RegularisedRisk):
         return point

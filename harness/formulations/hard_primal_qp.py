@@ -18,6 +18,7 @@ from marginbench.harness.formulations.common import (
     diagonal,
     hard_margin,
     margin_columns,
+    sizes,
     split_primal,
     vector,
 )
@@ -35,14 +36,13 @@ class HardPrimalQP(Formulation):
         return hard_margin(problem)
 
     def program(self, problem: Problem, kind: type[Program]) -> QuadraticProgram:
-        n, d, free = problem.n, problem.features.shape[1], int(problem.bias == "free")
+        n, d, free = sizes(problem)
         P = diagonal(np.ones(d), np.zeros(free))
         A = sp.csc_array(sp.hstack(margin_columns(problem), format="csc"))
         return QuadraticProgram(P, np.zeros(d + free), A, np.ones(n), np.full(n, np.inf))
 
     def point(self, problem: Problem, program: Program, iterate: Iterate) -> Point:
-        size = problem.features.shape[1] + (problem.bias == "free")
-        w, b, _ = split_primal(problem, vector("x", iterate.x, size))
+        w, b, _ = split_primal(problem, iterate.x, 0)
         return Point(w, b, None if iterate.dual is None else -vector("multipliers", iterate.dual, problem.n))
 
     def infeasibility(self, problem: Problem, program: Program, iterate: Iterate) -> Array | None:

@@ -14,7 +14,14 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.harness.formulations.common import as_certificate, hard_margin, margin_columns, split_primal, vector
+from marginbench.harness.formulations.common import (
+    as_certificate,
+    hard_margin,
+    margin_columns,
+    sizes,
+    split_primal,
+    vector,
+)
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import ConeProgram, Program
@@ -29,7 +36,7 @@ class MaxMargin(Formulation):
         return hard_margin(problem)
 
     def program(self, problem: Problem, kind: type[Program]) -> ConeProgram:
-        n, d, free = problem.n, problem.features.shape[1], int(problem.bias == "free")
+        n, d, free = sizes(problem)
         rows = sp.hstack([*(-column for column in margin_columns(problem)), sp.csc_array(np.ones((n, 1)))])
         ball = sp.eye_array(d + 1, d + free + 1, k=-1)  # (1, v): its first row is the constant
         A = sp.vstack([rows, -ball], format="csc")
@@ -39,16 +46,17 @@ class MaxMargin(Formulation):
 
     def point(self, problem: Problem, program: Program, iterate: Iterate) -> Point:
         """(v, c) / beta; where beta <= 0 nothing is separated and the plane is returned as it is."""
-        d = problem.features.shape[1]
-        w, b, rest = split_primal(problem, vector("x", iterate.x, d + (problem.bias == "free") + 1))
+        w, b, rest = split_primal(problem, iterate.x, 1)
         beta = rest[0] if rest[0] > 0.0 else 1.0
         if iterate.dual is None:
             return Point(w / beta, b / beta)
-        mu = vector("multipliers", iterate.dual, problem.n + d + 1)[: problem.n]
-        return Point(w / beta, b / beta, mu / beta**2)
+        return Point(w / beta, b / beta, hull_weights(problem, iterate.dual) / beta**2)
 
     def infeasibility(self, problem: Problem, program: Program, iterate: Iterate) -> Array | None:
-        if iterate.dual is None:
-            return None
-        size = problem.n + problem.features.shape[1] + 1
-        return as_certificate(vector("multipliers", iterate.dual, size)[: problem.n])
+        return None if iterate.dual is None else as_certificate(hull_weights(problem, iterate.dual))
+
+
+def hull_weights(problem: Problem, dual: Array) -> Array:
+    """mu, the multipliers of the n rows; those of the ball follow them."""
+    n, d, _ = sizes(problem)
+    return vector("multipliers", dual, n + d + 1)[:n]

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.harness.formulations.common import HARD, diagonal, margin_columns, split_primal, vector
+from marginbench.harness.formulations.common import HARD, diagonal, margin_columns, sizes, split_primal, vector
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import Program, QuadraticProgram
@@ -28,7 +28,7 @@ class PrimalQP(Formulation):
         return HARD if problem.hard else None
 
     def program(self, problem: Problem, kind: type[Program]) -> QuadraticProgram:
-        n, d, free = problem.n, problem.features.shape[1], int(problem.bias == "free")
+        n, d, free = sizes(problem)
         eye = sp.eye_array(n, format="csc")
         A = sp.hstack([*margin_columns(problem), eye], format="csc")
         if problem.loss == "squared_hinge":
@@ -41,8 +41,8 @@ class PrimalQP(Formulation):
         return QuadraticProgram(P, q, sp.csc_array(A), l, np.full(2 * n, np.inf))
 
     def point(self, problem: Problem, program: Program, iterate: Iterate) -> Point:
-        n, free = problem.n, problem.bias == "free"
-        w, b, xi = split_primal(problem, vector("x", iterate.x, problem.features.shape[1] + free + n))
+        n = problem.n
+        w, b, xi = split_primal(problem, iterate.x, n)
         if iterate.dual is None:
             return Point(w, b, None, xi)
         rows = n if problem.loss == "squared_hinge" else 2 * n

@@ -21,6 +21,7 @@ from marginbench.harness.formulations.common import (
     margin_columns,
     needs_soft_hinge,
     sample_weight,
+    sizes,
     split_primal,
     vector,
 )
@@ -53,18 +54,18 @@ class SlackBudget(Formulation):
     def program(self, problem: Problem, kind: type[Program]) -> QuadraticProgram:
         if self.t is None:
             raise InputError("formulation.t=null: a slack budget needs t, or a reference optimum to take it from")
-        n, k = problem.n, problem.features.shape[1] + (problem.bias == "free")
-        eye, zero = sp.eye_array(n, format="csc"), sp.csc_array((n, k))
-        budget = sp.csc_array(np.concatenate([np.zeros(k), sample_weight(problem)])[None, :])
+        n, d, free = sizes(problem)
+        eye, zero = sp.eye_array(n, format="csc"), sp.csc_array((n, d + free))
+        budget = sp.csc_array(np.concatenate([np.zeros(d + free), sample_weight(problem)])[None, :])
         A = sp.vstack([sp.hstack([*margin_columns(problem), eye]), sp.hstack([zero, eye]), budget], format="csc")
         l = np.concatenate([np.ones(n), np.zeros(n), [-np.inf]])
         u = np.append(np.full(2 * n, np.inf), self.t)
-        P = diagonal(np.ones(problem.features.shape[1]), np.zeros(k - problem.features.shape[1] + n))
-        return QuadraticProgram(P, np.zeros(k + n), sp.csc_array(A), l, u)
+        P = diagonal(np.ones(d), np.zeros(free + n))
+        return QuadraticProgram(P, np.zeros(d + free + n), sp.csc_array(A), l, u)
 
     def point(self, problem: Problem, program: Program, iterate: Iterate) -> Point:
-        n, k = problem.n, problem.features.shape[1] + (problem.bias == "free")
-        w, b, xi = split_primal(problem, vector("x", iterate.x, k + n))
+        n = problem.n
+        w, b, xi = split_primal(problem, iterate.x, n)
         if iterate.dual is None:
             return Point(w, b, None, xi)
         z = vector("multipliers", iterate.dual, 2 * n + 1)

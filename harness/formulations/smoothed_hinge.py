@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from marginbench.harness.formulations.common import box_dual, dual_point, needs_soft_hinge, risk, smooth_risk_point
+from marginbench.harness.formulations.common import box_dual, needs_soft_hinge, risk, smooth_point
 from marginbench.harness.model import programs
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import InputError, Point, Problem
@@ -41,6 +41,4 @@ class SmoothedHinge(Formulation):
         return risk(problem, 1.0, problem.penalty, programs.SmoothedHinge(self.delta))
 
     def point(self, problem: Problem, program: Program, iterate: Iterate) -> Point:
-        if isinstance(program, BoxDual):
-            return dual_point(problem, program, iterate)
-        return smooth_risk_point(problem, program, iterate)
+        return smooth_point(problem, program, iterate)

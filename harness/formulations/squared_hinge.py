@@ -10,7 +10,7 @@ alpha_i = 2 C_i max(0, 1 - m_i).
 from dataclasses import dataclass
 from typing import ClassVar
 
-from marginbench.harness.formulations.common import HARD, box_dual, dual_point, risk, smooth_risk_point
+from marginbench.harness.formulations.common import HARD, box_dual, risk, smooth_point
 from marginbench.harness.model import programs
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import Point, Problem
@@ -35,6 +35,4 @@ class SquaredHinge(Formulation):
         return risk(problem, 1.0, problem.penalty, programs.SquaredHinge())
 
     def point(self, problem: Problem, program: Program, iterate: Iterate) -> Point:
-        if isinstance(program, BoxDual):
-            return dual_point(problem, program, iterate)
-        return smooth_risk_point(problem, program, iterate)
+        return smooth_point(problem, program, iterate)

@@ -7,25 +7,16 @@ has one, the coefficient is 2 lam.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from marginbench.harness.formulations.common import needs_soft_hinge, risk, risk_point, sample_weight
-from marginbench.harness.model.formulation import Formulation
-from marginbench.harness.model.problem import Point, Problem, tikhonov_lambda
+from marginbench.harness.formulations.common import HingeRisk, risk, sample_weight
+from marginbench.harness.model.problem import Problem, tikhonov_lambda
 from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
-from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
-class Tikhonov(Formulation):
-    gives: ClassVar[tuple[type[Program], ...]] = (RegularisedRisk,)
-
-    def refuses(self, problem: Problem) -> str | None:
-        return needs_soft_hinge(problem, "the Tikhonov objective")
+class Tikhonov(HingeRisk):
+    objective = "the Tikhonov objective"
 
     def program(self, problem: Problem, kind: type[Program]) -> RegularisedRisk:
         lam = tikhonov_lambda(problem.C, problem.n)
         return risk(problem, 2.0 * lam, sample_weight(problem) / problem.n, Hinge())
-
-    def point(self, problem: Problem, program: Program, iterate: Iterate) -> Point:
-        return risk_point(problem, iterate)

@@ -21,6 +21,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from marginbench.harness.matrices import as_matrix
+
 Array = np.ndarray
 Matrix: TypeAlias = Any  # a dense array or a csr_array; scipy has no types that a checker could tell apart
 Bias = Literal["none", "free", "augmented"]
@@ -40,8 +42,27 @@ class Point(NamedTuple):
     xi: Array | None = None
 
 
+class Samples:
+    """Whatever has rows x_i of X with labels y_i: n samples, d features."""
+
+    X: Matrix
+    y: Array
+
+    @property
+    def n(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def d(self) -> int:
+        return self.X.shape[1]
+
+    @property
+    def nnz(self) -> int:
+        return self.X.nnz if sp.issparse(self.X) else self.X.size
+
+
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Samples):
     X: Matrix
     y: Array
     C: float = 1.0
@@ -71,19 +92,7 @@ class Problem:
                 raise InputError(f"weight: needs {self.n} finite numbers above 0")
             object.__setattr__(self, "weight", weight)
 
-    # -- sizes ---------------------------------------------------------------------------------------------------
-
-    @property
-    def n(self) -> int:
-        return self.X.shape[0]
-
-    @property
-    def d(self) -> int:
-        return self.X.shape[1]
-
-    @property
-    def nnz(self) -> int:
-        return self.X.nnz if sp.issparse(self.X) else self.X.size
+    # -- prices and bounds ---------------------------------------------------------------------------------------
 
     @property
     def hard(self) -> bool:
@@ -207,11 +216,7 @@ class Problem:
 
     def bias_interval(self, w: Array, alpha: Array) -> tuple[float, float]:
         """(b_lo, b_hi): for an optimal pair (w, alpha) with a free bias, every b between is optimal."""
-        t, positive = self.y - self.X @ w, self.y > 0
-        below, above = alpha < self.upper, alpha > 0.0
-        lower = t[np.where(positive, below, above)]
-        higher = t[np.where(positive, above, below)]
-        return float(lower.max(initial=-np.inf)), float(higher.min(initial=np.inf))
+        return ends_of_bias(self.y - self.X @ w, self.y, alpha, self.upper)
 
     def point(self, alpha: Array) -> Point:
         """The primal point that belongs to multipliers alpha."""
@@ -239,26 +244,22 @@ def problem_key(problem: Problem, digest: str) -> str:
     return key
 
 
-def as_matrix(X) -> Matrix:
-    """Dense float64 in C order, or CSR with float64 data, 32-bit sorted indices and no duplicates."""
-    if not sp.issparse(X):
-        return np.ascontiguousarray(X, dtype=np.float64)
-    X = sp.csr_array(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    index = np.int32 if max(X.nnz, *X.shape) < 2**31 else np.int64
-    if X.data.dtype == np.float64 and X.indices.dtype == index and X.indptr.dtype == index:
-        return X
-    arrays = (X.data.astype(np.float64), X.indices.astype(index), X.indptr.astype(index))
-    return sp.csr_array(arrays, shape=X.shape)
-
-
 def as_labels(y, n: int) -> Array:
     y = np.ascontiguousarray(y, dtype=np.float64)
     if y.shape != (n,) or not np.isin(y, (-1.0, 1.0)).all():
         raise InputError(f"labels: need {n} values, each -1 or +1")
     return y
+
+
+def ends_of_bias(t: Array, y: Array, alpha: Array, upper: Array) -> tuple[float, float]:
+    """(max t_i over rows whose y_i alpha_i can rise, min t_i over those whose y_i alpha_i can fall).
+
+    With t_i = y_i - w.x_i the bounds on b that the rows set; (w, alpha) is optimal once the first is not the larger.
+    """
+    rises, falls = alpha < upper, alpha > 0.0
+    low = t[np.where(y > 0, rises, falls)].max(initial=-np.inf)
+    high = t[np.where(y > 0, falls, rises)].min(initial=np.inf)
+    return float(low), float(high)
 
 
 def _zero_of_slope(t: Array, y: Array, c: Array, ridge: float, squared: bool) -> float:

@@ -6,12 +6,13 @@ the canonical problem. `None` means that the program has no residual that can be
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.harness.model.problem import Array, Matrix
-from marginbench.harness.rowops.rows import CSR, Dense, rows_of
+from marginbench.harness.model.problem import Array, Matrix, Samples
+from marginbench.harness.rowops import CSR, Dense, rows_of
 
 
 def _first(X: Matrix, k: int) -> Matrix:
@@ -24,11 +25,21 @@ def _first(X: Matrix, k: int) -> Matrix:
     return rows
 
 
+def two_samples(like: Matrix) -> tuple[Matrix, Array]:
+    """x = 1 and x = -1 with these labels, dense or CSR as `like` is."""
+    X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
+    return sp.csr_array(X) if sp.issparse(like) else X, y
+
+
 class Program:
     """Base of all programs, so that a solver can say `accepts: tuple[type[Program], ...]`."""
 
     def residual(self, x: Array, dual: Array | None) -> float | None:
         return None
+
+    def smallest(self) -> "Program":
+        """A program of the same kind, solved in no time: what a library is warmed up with."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +73,14 @@ class QuadraticProgram(Program):
         zero = kinds[0].size
         return ConeProgram(self.q, sp.csc_array(S @ self.A), b, zero, rows.size - zero), S
 
+    def by_kind(self) -> tuple[Array, sp.csr_array, sp.csr_array]:
+        """(equal, E, G): which rows have l_i = u_i, these rows of A, and the others."""
+        equal, A = self.l == self.u, self.A.tocsr()
+        return equal, A[equal], A[~equal]
+
+    def smallest(self) -> "QuadraticProgram":
+        return smallest_qp()
+
     def residual(self, x: Array, dual: Array | None) -> float | None:
         """The largest of primal residual, dual residual and complementarity, each relative to its own terms."""
         if dual is None:
@@ -80,30 +99,33 @@ class QuadraticProgram(Program):
 
 
 def smallest_qp() -> QuadraticProgram:
-    """min 1/2 x^2 + x, 0 <= x <= 1: what a library is warmed up with."""
+    """min 1/2 x^2 + x, 0 <= x <= 1"""
     eye = sp.csc_array(np.eye(1))
     return QuadraticProgram(eye, np.ones(1), eye, np.zeros(1), np.ones(1))
 
 
 @dataclass(frozen=True, eq=False)
-class OnSamples(Program):
+class OnSamples(Samples, Program):
     """A program that keeps the samples as they are: rows x_i of X with labels y_i."""
 
     X: Matrix
     y: Array
 
-    @property
-    def n(self) -> int:
-        return self.X.shape[0]
-
-    @property
-    def d(self) -> int:
-        return self.X.shape[1]
+    per_sample: ClassVar[tuple[str, ...]]
+    """Fields that hold a number for each sample."""
 
     @cached_property
     def rows(self) -> Dense | CSR:
-        """X for compiled kernels (`marginbench.harness.rowops.rows`)."""
+        """X for compiled kernels (`marginbench.harness.rowops`)."""
         return rows_of(self.X)
+
+    def head(self, k: int = 2) -> Self:
+        """The program of the first k samples, on views: kernels compiled for it are compiled for this one."""
+        return replace(self, X=_first(self.X, k), **{name: getattr(self, name)[:k] for name in self.per_sample})
+
+
+RAY = 1e-8
+"""||w(alpha)|| / (sum_i alpha_i max ||x_i||) from which on a hard margin is called impossible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,15 +141,25 @@ class BoxDual(OnSamples):
     curvature: Array
     equality: bool = False
 
-    def head(self, k: int = 2) -> "BoxDual":
-        """The program of the first k samples, on views: kernels compiled for it are compiled for this one."""
-        X, upper, curvature = _first(self.X, k), self.upper[:k], self.curvature[:k]
-        return replace(self, X=X, y=self.y[:k], upper=upper, curvature=curvature)
+    per_sample = ("y", "upper", "curvature")
+
+    def smallest(self) -> "BoxDual":
+        X, y = two_samples(self.X)
+        return replace(self, X=X, y=y, upper=np.ones(2), curvature=np.zeros(2))
 
     def gradient(self, alpha: Array, b: float = 0.0) -> Array:
         """Gradient of the negated objective: m_i - 1 + curvature_i alpha_i at w(alpha)."""
         w = self.X.T @ (alpha * self.y)
         return self.y * (self.X @ w + b) - 1.0 + self.curvature * alpha
+
+    def falls_without_end(self, alpha: Array, w: Array, radius: float) -> bool:
+        """Hard margin, and w(alpha) is 0 beside sum_i alpha_i max ||x_i||: alpha / sum alpha shows that the hulls meet.
+
+        w: w(alpha). radius: max ||x_i||.
+        """
+        total = float(alpha.sum())
+        endless = total > 0.0 and bool(np.isinf(self.upper).any())
+        return endless and float(np.linalg.norm(w)) <= RAY * radius * total
 
     def residual(self, x: Array, dual: Array | None) -> float | None:
         """||alpha - clip(alpha - gradient)||_inf, the violation of the optimality conditions.
@@ -208,9 +240,11 @@ class RegularisedRisk(OnSamples):
     loss: Loss
     intercept: bool = False
 
-    def head(self, k: int = 2) -> "RegularisedRisk":
-        """The program of the first k samples, on views: kernels compiled for it are compiled for this one."""
-        return replace(self, X=_first(self.X, k), y=self.y[:k], weight=self.weight[:k])
+    per_sample = ("y", "weight")
+
+    def smallest(self) -> "RegularisedRisk":
+        X, y = two_samples(self.X)
+        return replace(self, X=X, y=y, lam=1.0, weight=np.ones(2))
 
     def margins(self, x: Array) -> Array:
         return self.y * (self.X @ x[: self.d] + (x[-1] if self.intercept else 0.0))
@@ -250,6 +284,19 @@ class ConeProgram(Program):
     zero: int = 0
     nonnegative: int = 0
     cones: tuple[int, ...] = ()
+
+    @property
+    def P(self) -> sp.csc_array:
+        """The objective has no quadratic term: 0."""
+        return sp.csc_array((self.c.size, self.c.size))
+
+    def conic(self) -> tuple["ConeProgram", sp.csr_array]:
+        """Itself, as `QuadraticProgram.conic`."""
+        return self, sp.csr_array(sp.eye_array(self.b.size))
+
+    def smallest(self) -> "ConeProgram":
+        """min x, x >= 0"""
+        return ConeProgram(np.ones(1), sp.csc_array(-np.eye(1)), np.zeros(1), nonnegative=1)
 
     def residual(self, x: Array, dual: Array | None) -> float | None:
         """The largest of: distance to the cone and to its dual, dual residual, gap; each relative to its terms.

@@ -15,12 +15,13 @@ benchmark and works in a notebook: `next(itertools.islice(Halving().iterates(pro
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, ClassVar, Literal
 
-from marginbench.harness.model.problem import Array, InputError
-from marginbench.harness.model.programs import Program
+from marginbench.harness.model.problem import Array
+from marginbench.harness.model.programs import OnSamples, Program
 
 Claim = Literal["", "converged", "inaccurate", "infeasible", "unbounded", "limit", "failed"]
 
@@ -32,7 +33,7 @@ class Iterate:
     x, dual: in the program's variables; for an infeasible or unbounded program, dual or x is the certificate.
     claim: what the solver says of it. A generator that ends without a word on its last iterate claims `converged`.
     said: the library's own words. info: counts worth a column (`updates`, `library_seconds`, `epochs`, ...).
-    look: certify this one whatever the schedule; for the first dear steps after many cheap ones.
+    look: certify this one whatever the schedule; for the first expensive steps after many cheap ones.
     """
 
     x: Array | None
@@ -73,32 +74,14 @@ class Solver(ABC):
         """Yield after each step, epoch or rung; return when it believes it is done."""
 
 
-class Ladder(Solver):
-    """A black box that takes a tolerance: one cold solve per rung, and no tighter one after one that did not converge.
+class Compiled(Solver):
+    """A solver with compiled kernels: compiling and loading them is its warm-up."""
 
-    tolerances: a field of every ladder.
-    """
+    warm_up_rows: ClassVar[int] = 2
+    """Rows on which the first few iterates meet every kernel."""
 
-    tolerances: Sequence[float]
-    restarts = True
-
-    def __post_init__(self) -> None:
-        given = self.tolerances
-        listed = isinstance(given, Sequence) and not isinstance(given, str)
-        if not listed or not all(isinstance(t, int | float) and t > 0.0 for t in given) or not self.rungs():
-            given = list(given) if listed else given
-            raise InputError(f"solver.tolerances={given}: needs a list of numbers above 0, at least one")
-
-    def rungs(self) -> Sequence[float]:
-        return self.tolerances
-
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        for rung in self.rungs():
-            iterate = self.solve(program, rung)
-            yield iterate
-            if iterate.claim != "converged":
-                return
-
-    @abstractmethod
-    def solve(self, program: Program, tolerance: float) -> Iterate:
-        """The iterate at which the black box stops, and its claim."""
+    def warm_up(self, program: Program) -> None:
+        """The first five iterates on the first rows."""
+        assert isinstance(program, OnSamples)
+        for _ in islice(self.iterates(program.head(self.warm_up_rows)), 5):
+            pass

@@ -1,22 +1,12 @@
 """Passes over the rows of a data matrix, compiled, for solvers that need whole products; dense and CSR alike.
 
-`rows.py` has what one row can do; here is what all of them, or some, do at once. Nothing copies the data but `take`,
-whose purpose is a copy.
+`rows.py` has what one row can do; here is what all of them do at once. Only `take` copies data.
 """
 
 import numpy as np
 from numba import njit
-from numba.extending import overload, register_jitable
 
-from marginbench.harness.rowops.rows import CSR, FAST, Dense, add, add_outer, dot, is_dense_type, norm2, read_only
-
-SMALL = 20_000
-"""Entries of a Gram matrix times rows up to which a dense update is done in a loop."""
-BLOCK = 250
-"""Rows of dense data weighted at a time: a copy of this many rows, never of all. No power of two: columns of the copy
-would then fall on the same lines of the cache."""
-PANEL = 48
-"""Columns of a symmetric matrix multiplied at a time: half of it is never computed."""
+from marginbench.harness.rowops.rows import CSR, FAST, Dense, add, dot, norm2, read_only
 
 
 @njit(cache=True, fastmath=FAST)
@@ -39,10 +29,12 @@ def combine(rows, y, alpha, w):
 
 
 @njit(cache=True, fastmath=FAST)
-def squared_norms(rows, q):
-    """q_i = ||x_i||^2"""
-    for i in range(q.size):
+def squared_norms(rows, n):
+    """||x_i||^2 of the first n rows"""
+    q = np.empty(n)
+    for i in range(n):
         q[i] = norm2(rows, i)
+    return q
 
 
 class Room:
@@ -93,124 +85,3 @@ def copy_sparse(rows, index, indptr, indices, data):
         shift = np.int64(rows.indptr[index[r]]) - np.int64(indptr[r])
         for k in range(indptr[r], indptr[r + 1]):
             indices[k], data[k] = rows.indices[k + shift], rows.data[k + shift]
-
-
-def update_gram(rows, v, F, in_G, changed, bias, G):
-    """G, the lower triangle of sum v_i z_i z_i' over in_G, becomes that over F, and in_G becomes F.
-
-    z = x, with a 1 appended where `bias`. changed: the rows that enter or leave; many dense ones are left to BLAS.
-    For compiled code only, as the next.
-    """
-
-
-def row_products(rows, index, d):
-    """The lower triangle of X X', X the rows of `index`."""
-
-
-@njit(cache=True)
-def products(rows, n, d):
-    """The same of the first n rows."""
-    return row_products(rows, np.arange(n), d)
-
-
-@overload(update_gram, jit_options={"fastmath": FAST})
-def _update_gram(rows, v, F, in_G, changed, bias, G):
-    def one_by_one(rows, v, F, in_G, changed, bias, G):
-        d = G.shape[0] - bias
-        for i in range(F.size):
-            if F[i] != in_G[i]:
-                weight = v[i] if F[i] else -v[i]
-                add_outer(rows, i, weight, G)
-                if bias:
-                    add(rows, i, weight, G[d])
-                    G[d, d] += weight
-                in_G[i] = F[i]
-
-    def dense(rows, v, F, in_G, changed, bias, G):
-        d = G.shape[0] - bias
-        if changed * d * d > SMALL:
-            add_panels(rows.X, v, F, in_G, changed, bias, G)
-        else:
-            one_by_one_(rows, v, F, in_G, changed, bias, G)
-
-    one_by_one_ = register_jitable(one_by_one)
-    return dense if is_dense_type(rows) else one_by_one
-
-
-@njit(cache=True, fastmath=FAST)
-def add_panels(X, v, F, in_G, changed, bias, G):
-    """`update_gram` by products of matrices. Rows that leave have the opposite sign on one side."""
-    d, k = X.shape[1], 0
-    Z, signed = np.zeros((d, min(BLOCK, changed))), np.zeros((d, min(BLOCK, changed)))
-    for i in range(F.size):
-        if F[i] != in_G[i]:
-            weight = v[i] if F[i] else -v[i]
-            for j in range(d):
-                Z[j, k], signed[j, k] = X[i, j], weight * X[i, j]
-                if bias:
-                    G[d, j] += signed[j, k]
-            if bias:
-                G[d, d] += weight
-            in_G[i], k, changed = F[i], k + 1, changed - 1
-            if k == Z.shape[1] or changed == 0:
-                for j in range(d):
-                    for l in range(k, Z.shape[1]):
-                        Z[j, l] = 0.0
-                add_triangle(signed, Z, G)
-                k = 0
-
-
-@njit(cache=True)
-def add_triangle(A, B, G):
-    """The lower triangle of G += A B', by panels of rows; of the other half little is computed."""
-    for start in range(0, len(A), PANEL):
-        end = min(start + PANEL, len(A))
-        part = np.dot(A[start:end], B[:end].T)
-        for j in range(start, end):
-            for l in range(j + 1):
-                G[j, l] += part[j - start, l]
-
-
-@overload(row_products, jit_options={"fastmath": FAST})
-def _row_products(rows, index, d):
-    def dense(rows, index, d):
-        Z, K = np.empty((index.size, d)), np.zeros((index.size, index.size))
-        copy_dense(rows.X, index, Z)
-        add_triangle(Z, Z, K)
-        return K
-
-    def csr(rows, index, d):
-        """Column by column: the rows that share one are met in order."""
-        starts, K = np.zeros(d + 2, np.int64), np.zeros((index.size, index.size))
-        for i in index:
-            for k in range(rows.indptr[i], rows.indptr[i + 1]):
-                starts[rows.indices[k] + 2] += 1
-        for j in range(d + 1):
-            starts[j + 1] += starts[j]
-        member, value = np.empty(starts[-1], np.int64), np.empty(starts[-1])
-        for r in range(index.size):
-            for k in range(rows.indptr[index[r]], rows.indptr[index[r] + 1]):
-                j = rows.indices[k]
-                member[starts[j + 1]], value[starts[j + 1]] = r, rows.data[k]
-                starts[j + 1] += 1
-        for j in range(d):
-            for k in range(starts[j], starts[j + 1]):
-                line, factor = K[member[k]], value[k]
-                for l in range(starts[j], k + 1):
-                    line[member[l]] += factor * value[l]
-        return K
-
-    return dense if is_dense_type(rows) else csr
-
-
-@njit(cache=True)
-def shuffle(order, active, bits):
-    """Fisher-Yates on order[:active] with Marsaglia's xorshift, whose state is bits[0]."""
-    x = bits[0]
-    for k in range(active - 1, 0, -1):
-        x ^= x << np.uint64(13)
-        x ^= x >> np.uint64(7)
-        x ^= x << np.uint64(17)
-        j = np.int64(((x >> np.uint64(32)) * np.uint64(k + 1)) >> np.uint64(32))
-        order[k], order[j] = order[j], order[k]
-    bits[0] = x

@@ -1,15 +1,6 @@
 """Rows of a data matrix inside compiled kernels: one kernel source for dense and CSR data.
 
-A kernel written with `dot`, `add` and `norm2` is compiled once per layout, with no cost at run time:
-
-    @njit(cache=True)
-    def epoch(rows, y, w, order):
-        for i in order:
-            if y[i] * dot(rows, i, w) <= 0.0:
-                add(rows, i, y[i], w)
-
-    epoch(rows_of(X), y, w, order)
-
+A kernel written with `dot`, `add` and `norm2` is compiled once per layout, with no cost at run time.
 Indices are unsigned inside the loops: signed ones make the compiler emit a wrap-around test per access.
 """
 
@@ -72,25 +63,6 @@ def norm2(rows, i):
     return rows.data[k] @ rows.data[k]
 
 
-def add_squares(rows, i, scale, w):
-    """w_j += scale * x_ij^2"""
-    if isinstance(rows, Dense):
-        w[: rows.X.shape[1]] += scale * rows.X[i] ** 2
-    else:
-        k = slice(rows.indptr[i], rows.indptr[i + 1])
-        w[rows.indices[k]] += scale * rows.data[k] ** 2
-
-
-def add_outer(rows, i, scale, G):
-    """The lower triangle of G += scale * x_i x_i'; a row's columns are in increasing order."""
-    if isinstance(rows, Dense):
-        d = rows.X.shape[1]
-        G[:d, :d] += scale * np.tril(np.outer(rows.X[i], rows.X[i]))
-    else:
-        k = slice(rows.indptr[i], rows.indptr[i + 1])
-        G[np.ix_(rows.indices[k], rows.indices[k])] += scale * np.tril(np.outer(rows.data[k], rows.data[k]))
-
-
 # Sums over a CSR row stay in order: free to reorder, the compiler gathers short rows into vectors, 4 times slower.
 IN_ORDER = FAST - {"reassoc"}
 
@@ -149,38 +121,5 @@ def _norm2(rows, i):
         for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
             total += rows.data[k] * rows.data[k]
         return total
-
-    return dense if is_dense_type(rows) else csr
-
-
-@overload(add_squares, jit_options={"fastmath": FAST})
-def _add_squares(rows, i, scale, w):
-    def dense(rows, i, scale, w):
-        x = rows.X[i]
-        for j in range(x.size):
-            w[j] += scale * x[j] * x[j]
-
-    def csr(rows, i, scale, w):
-        for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
-            w[np.uint64(rows.indices[k])] += scale * rows.data[k] * rows.data[k]
-
-    return dense if is_dense_type(rows) else csr
-
-
-@overload(add_outer, jit_options={"fastmath": FAST})
-def _add_outer(rows, i, scale, G):
-    def dense(rows, i, scale, G):
-        x = rows.X[i]
-        for j in range(x.size):
-            factor, line = scale * x[j], G[j]
-            for l in range(j + 1):
-                line[l] += factor * x[l]
-
-    def csr(rows, i, scale, G):
-        start, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])
-        for k in range(start, end):
-            factor, line = scale * rows.data[k], G[np.uint64(rows.indices[k])]
-            for l in range(start, k + np.uint64(1)):
-                line[np.uint64(rows.indices[l])] += factor * rows.data[l]
 
     return dense if is_dense_type(rows) else csr

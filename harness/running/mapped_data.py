@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.files import write_folder_atomically
-from marginbench.harness.model.problem import Array, Matrix, as_labels, as_matrix
+from marginbench.harness.matrices import as_matrix
+from marginbench.harness.model.problem import Array, Matrix, as_labels
 
 
 @dataclass(frozen=True)

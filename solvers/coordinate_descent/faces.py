@@ -15,8 +15,7 @@ import numpy as np
 from numba import njit
 
 from marginbench.harness.model.problem import Array
-from marginbench.harness.rowops.passes import combine, margins
-from marginbench.harness.rowops.rows import CSR, FAST, Dense
+from marginbench.harness.rowops import CSR, FAST, Dense, combine, margins
 
 
 class Face(NamedTuple):

@@ -42,9 +42,8 @@ import numpy as np
 
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
-from marginbench.harness.model.solver import Claim, Iterate, Solver
-from marginbench.harness.rowops.passes import Room, combine, margins, squared_norms, take
-from marginbench.harness.rowops.rows import CSR
+from marginbench.harness.model.solver import Claim, Compiled, Iterate
+from marginbench.harness.rowops import Room, combine, margins, squared_norms, take
 from marginbench.solvers.coordinate_descent.faces import Face, minimise_on_face, projected_search
 from marginbench.solvers.coordinate_descent.sweeps import best_length, survey, sweeps
 
@@ -70,12 +69,13 @@ conjugate gradients to be tried against a sweep."""
 
 
 @dataclass(frozen=True)
-class CoordinateDescent(Solver):
+class CoordinateDescent(Compiled):
     """seed: of the random order of the coordinates."""
 
     seed: int = 0
 
     accepts = (BoxDual,)
+    warm_up_rows = 64
 
     def warm_up(self, program: Program) -> None:
         assert isinstance(program, BoxDual)
@@ -87,8 +87,7 @@ class CoordinateDescent(Solver):
         head.accelerate(np.arange(head.alpha.size), limit=2)
         head.active = 1
         head.gather()
-        for _ in zip(range(5), self.iterates(program.head(64)), strict=False):
-            pass
+        super().warm_up(program)
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual)
@@ -157,7 +156,7 @@ class Descent:
         self.at_work, self.active, self.high, self.low = np.arange(n, dtype=np.int32), n, np.inf, -np.inf
         self.rows, self.place, self.where = program.rows, self.at_work.copy(), np.full(n, -1, dtype=np.int32)
         self.copy, self.copied, self.room, self.face_room = program.rows, n, Room(), Room()
-        entries = program.rows.data.size if isinstance(program.rows, CSR) else program.rows.X.size
+        entries = program.nnz
         self.run = int(min(max(1000 * n // max(entries, 1), 1), RUN))
         self.bits = np.random.default_rng(seed).integers(1, 2**63, size=1, dtype=np.uint64)
         self.last, self.products, self.epochs = (np.zeros(n), np.zeros(program.d)), 0, 0
@@ -167,7 +166,7 @@ class Descent:
         self.unbalanced, self.visited, self.visits, self.length = np.inf, 0, 0, 1.0
         self.plain = not program.equality and not program.curvature.any() and bool(np.isfinite(program.upper).all())
         if program.equality:
-            squared_norms(program.rows, self.q)
+            self.q = squared_norms(program.rows, n)
             self.typical = max(float(np.median(self.q)), 1e-300)
             C = float(np.minimum(program.upper, 1.0).mean())
             self.rho = min(max(0.01 / C, 0.01), 1.0) * self.typical

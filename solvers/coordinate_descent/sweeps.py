@@ -1,4 +1,4 @@
-"""Sweeps of dual coordinate descent (`solvers/coordinate_descent.py`), and what a pass over all rows tells about them.
+"""Sweeps of dual coordinate descent (`solver.py`), and what a pass over all rows tells about them.
 
     max sum_i a_i - 1/2 ||w(a)||^2 - 1/2 sum_i c_i a_i^2,  0 <= a_i <= u_i,   w(a) = sum_i a_i y_i x_i
 
@@ -8,8 +8,20 @@ Rows at work are listed in at_work; place says where each lies in `rows`, the da
 import numpy as np
 from numba import njit
 
-from marginbench.harness.rowops.passes import shuffle
-from marginbench.harness.rowops.rows import FAST, add, dot, norm2
+from marginbench.harness.rowops import FAST, add, dot, norm2
+
+
+@njit(cache=True)
+def shuffle(order, active, bits):
+    """Fisher-Yates on order[:active] with Marsaglia's xorshift, whose state is bits[0]."""
+    x = bits[0]
+    for k in range(active - 1, 0, -1):
+        x ^= x << np.uint64(13)
+        x ^= x >> np.uint64(7)
+        x ^= x << np.uint64(17)
+        j = np.int64(((x >> np.uint64(32)) * np.uint64(k + 1)) >> np.uint64(32))
+        order[k], order[j] = order[j], order[k]
+    bits[0] = x
 
 
 @njit(cache=True, fastmath=FAST)

@@ -27,9 +27,9 @@ from numba import njit
 
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
-from marginbench.harness.model.solver import Claim, Iterate, Solver
-from marginbench.harness.rowops.passes import add_triangle, combine, products, squared_norms
-from marginbench.harness.rowops.rows import Dense
+from marginbench.harness.model.solver import Claim, Compiled, Iterate
+from marginbench.harness.rowops import Dense, combine, squared_norms
+from marginbench.solvers.newton.gram import add_triangle, products
 from marginbench.solvers.newton.smoothing import Block, State, widths
 from marginbench.solvers.newton.systems import DIRECT, check_direct, factor, substitute_back
 
@@ -54,13 +54,14 @@ ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
-class NewtonAugmented(Solver):
+class NewtonAugmented(Compiled):
     """seed: of the samples that the method starts on. direct: the largest dense system."""
 
     seed: int = 0
     direct: int = DIRECT
 
     accepts = (BoxDual,)
+    warm_up_rows = 64
 
     def __post_init__(self) -> None:
         check_direct(self.direct)
@@ -75,15 +76,14 @@ class NewtonAugmented(Solver):
 
     def warm_up(self, program: Program) -> None:
         assert isinstance(program, BoxDual)
-        block = Block.of(program.head(64))
+        block = Block.of(program.head(self.warm_up_rows))
         state = block.state(np.zeros(block.size), np.zeros(block.n), h=2.0)
         block.minimise(state, tolerance=0.0, limit=2)
         block.gap(state)
         refine(block, state, widen=1.0)
         substitute_back(factor(products(block.rows, 1, block.d) + np.eye(1)), np.ones(1))
         add_triangle(np.ones((60, 250)), np.ones((60, 250)), np.zeros((60, 60)))  # BLAS
-        for _ in zip(range(5), self.iterates(program.head(64)), strict=False):
-            pass
+        super().warm_up(program)
 
     def iterates(self, program: Program, start: tuple[Array, Array] | None = None) -> Iterator[Iterate]:
         """start: (w, alpha) of another method, w followed by b where the program has the equality."""
@@ -188,9 +188,7 @@ def patient_rounds(block: Block, state: State) -> Rounds:
 
 def widest(block: Block) -> float:
     """h with v_i ||x_i||^2 = h for the average row, so that the first system is well conditioned."""
-    q = np.empty(block.n)
-    squared_norms(block.rows, q)
-    return max(2.0, float((block.v * q).mean()))
+    return max(2.0, float((block.v * squared_norms(block.rows, block.n)).mean()))
 
 
 def refine(block: Block, state: State, widen: float) -> bool:

@@ -21,12 +21,11 @@ in the canonical problem, C_i = c_i / lam.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 
 from marginbench.harness.model.programs import Program, RegularisedRisk, SmoothedHinge, SquaredHinge
-from marginbench.harness.model.solver import Claim, Iterate, Solver
+from marginbench.harness.model.solver import Claim, Compiled, Iterate
 from marginbench.solvers.newton.smoothing import Block, State
 from marginbench.solvers.newton.systems import DIRECT, check_direct
 
@@ -41,7 +40,7 @@ STEPS = 20
 
 
 @dataclass(frozen=True)
-class NewtonSmoothedHinge(Solver):
+class NewtonSmoothedHinge(Compiled):
     """direct: the largest dense system; beyond it, conjugate gradients."""
 
     accepts = (RegularisedRisk,)
@@ -58,11 +57,6 @@ class NewtonSmoothedHinge(Solver):
         if not program.lam > 0.0:
             return f"Newton's method needs lam > 0, not {program.lam}"
         return None
-
-    def warm_up(self, program: Program) -> None:
-        assert isinstance(program, RegularisedRisk)
-        head = program.head()
-        list(islice(self.iterates(head), 3))
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, RegularisedRisk)

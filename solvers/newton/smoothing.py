@@ -19,8 +19,7 @@ from numba import njit
 
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual
-from marginbench.harness.rowops.passes import combine, margins, squared_norms, take
-from marginbench.harness.rowops.rows import CSR, FAST, Dense, add, read_only
+from marginbench.harness.rowops import CSR, FAST, Dense, add, combine, margins, read_only, squared_norms, take
 from marginbench.solvers.newton.systems import DIRECT, PRODUCTS, distrust, new_system, renew, solve
 
 ROUNDING = 1e-18
@@ -47,8 +46,7 @@ def widths(program: BoxDual) -> Array:
         return program.upper
     if (program.curvature > 0.0).all():
         return 1.0 / program.curvature
-    q = np.empty(program.n)
-    squared_norms(program.rows, q)
+    q = squared_norms(program.rows, program.n)
     return np.full(program.n, 1e4 / max(q.mean(), 1e-300))
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 
 from marginbench.harness.model.problem import Array, InputError
-from marginbench.harness.rowops.passes import row_products, update_gram
-from marginbench.harness.rowops.rows import FAST, add, add_squares, dot
+from marginbench.harness.rowops import FAST, add, dot
+from marginbench.solvers.newton.gram import add_squares, row_products, update_gram
 
 DIRECT = 3000
 """The largest dense system."""

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 import yaml
 
 from marginbench.harness.commands.listing import target
+from marginbench.harness.model.adapters import Ladder
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.programs import (
     BoxDual,
@@ -29,7 +30,7 @@ from marginbench.harness.model.programs import (
     SquaredHinge,
     smallest_qp,
 )
-from marginbench.harness.model.solver import Iterate, Ladder
+from marginbench.harness.model.solver import Iterate
 from marginbench.solvers.clarabel_qp import ClarabelQp
 from marginbench.solvers.cvxpy_model import CvxpyHighs, CvxpyModel
 from marginbench.solvers.liblinear import Liblinear
@@ -77,6 +78,10 @@ REACH = {
 def make(name):
     config = yaml.safe_load((ROOT / "conf" / "solver" / f"{name}.yaml").read_text())
     return target(config)(**{k: 0 if v == "${seed}" else v for k, v in config.items() if k != "_target_"})
+
+
+def first(name):
+    return make(name).accepts[0]
 
 
 def installed(kind):
@@ -390,9 +395,27 @@ def test_what_a_backend_requires_is_in_the_extra_it_names(name):
         assert any(line.startswith(f"{package}>=") for line in extras[extra])
 
 
-@pytest.mark.parametrize("name", [n for kind in (QuadraticProgram, BoxDual) for n in installed(kind)])
-def test_warm_up_needs_no_special_program(name):
-    make(name).warm_up(smallest_qp())
+def examples():
+    """A program of each kind that adapters take."""
+    X, y, C = data(sparse=True)
+    ones = np.ones(y.size)
+    risks = [RegularisedRisk(X, y, 0.7, ones, loss) for loss in (Hinge(), SmoothedHinge(0.5), SquaredHinge())]
+    box = BoxDual(X, y, C, np.zeros(y.size), equality=True)
+    return [primal_qp(X, y, C), largest_margin(*data(n=12, shift=3.0)[:2]), box, *risks]
+
+
+@pytest.mark.parametrize(
+    "name", [n for kind in (QuadraticProgram, BoxDual, RegularisedRisk) for n in installed(kind) if kind is first(n)]
+)
+def test_warm_up_solves_the_smallest_program_of_every_kind_that_is_taken(name):
+    solver = make(name)
+    taken = [p for p in examples() if isinstance(p, solver.accepts) and solver.refuses(p) is None]
+    assert taken
+    for program in taken:
+        small = program.smallest()
+        assert type(small) is type(program)
+        assert solver.refuses(small) is None
+        solver.warm_up(program)
 
 
 def test_importing_an_adapter_imports_no_library():

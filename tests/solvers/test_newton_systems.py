@@ -10,12 +10,12 @@ from numba import njit
 from marginbench.datasets.generators import one_hot
 from marginbench.harness.model.problem import Problem
 from marginbench.harness.model.programs import BoxDual
-from marginbench.harness.rowops.passes import combine, margins, products, squared_norms, take, update_gram
-from marginbench.harness.rowops.rows import add_outer, add_squares, rows_of
+from marginbench.harness.rowops import combine, margins, rows_of, squared_norms, take
 from marginbench.solvers.auto import Auto
 from marginbench.solvers.coordinate_descent.faces import Face, minimise_on_face, projected_search
 from marginbench.solvers.coordinate_descent.solver import CoordinateDescent, Descent
 from marginbench.solvers.coordinate_descent.sweeps import best_length, survey
+from marginbench.solvers.newton.gram import add_outer, add_squares, products, update_gram
 from marginbench.solvers.newton.smoothing import Block
 from marginbench.solvers.newton.systems import MOST, SWAP, factor, substitute
 
@@ -26,9 +26,8 @@ def test_passes_are_the_products_they_name(sparse):
     X = rng.normal(size=(20, 4)) * (rng.random((20, 4)) < 0.5)
     y, w, a = np.where(rng.random(20) < 0.5, 1.0, -1.0), rng.normal(size=4), rng.normal(size=20)
     rows, index = rows_of(sp.csr_array(X) if sparse else X), np.array([3, 1, 7])
-    m, q, pulled = np.empty(20), np.empty(20), np.zeros(4)
+    m, q, pulled = np.empty(20), squared_norms(rows, 20), np.zeros(4)
     margins(rows, y, w, 0.3, m)
-    squared_norms(rows, q)
     balance = combine(rows, y, a, pulled)
     np.testing.assert_allclose(m, y * (X @ w + 0.3))
     np.testing.assert_allclose(q, (X**2).sum(1))

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginbench.harness.model.problem import InputError, as_matrix
+from marginbench.harness.matrices import as_matrix
+from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.programs import (
     BoxDual,
     Hinge,
@@ -25,8 +26,8 @@ from marginbench.harness.model.programs import (
 )
 from marginbench.harness.rowops import passes
 from marginbench.solvers import pegasos, perceptron, projected_gradient, sdca, smo
+from marginbench.solvers.newton import gram, smoothing, systems
 from marginbench.solvers.newton import smoothed_hinge as newton_smoothed_hinge
-from marginbench.solvers.newton import smoothing, systems
 from marginbench.solvers.newton.augmented import NewtonAugmented
 from marginbench.solvers.newton.smoothed_hinge import NewtonSmoothedHinge, block_of
 from marginbench.solvers.pegasos import Pegasos
@@ -194,7 +195,7 @@ def test_warm_up_compiles_all_and_changes_nothing(k, layout):
 
 
 def signatures():
-    modules = (passes, smoothing, systems, pegasos, perceptron, projected_gradient, sdca, smo)
+    modules = (passes, gram, smoothing, systems, pegasos, perceptron, projected_gradient, sdca, smo)
     kernels = [value for module in modules for value in vars(module).values() if hasattr(value, "signatures")]
     return sum(len(kernel.signatures) for kernel in kernels)
 
