@@ -8,6 +8,7 @@ import pytest
 
 from marginbench.harness.cli import VERBS, main
 from marginbench.harness.compose import Composer
+from marginbench.harness.compose.grid import expand
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.md").read_text()
@@ -19,7 +20,7 @@ def test_every_command_is_one(command):
     verb, *words = command.split()
     assert verb in VERBS
     if verb == "run":
-        assert Composer("run").cells([word for word in words if "=" in word])
+        assert expand(Composer("run"), [word for word in words if "=" in word]).configs()
 
 
 def test_every_experiment_named_is_there_and_composes():
@@ -29,7 +30,7 @@ def test_every_experiment_named_is_there_and_composes():
     assert sorted(names) == composer.names("experiment")
     for name in names:
         if name != "frontier":  # more than a thousand cells
-            assert composer.cells([f"experiment={name}"])
+            assert expand(composer, [f"experiment={name}"]).runs[0].cells
 
 
 def test_the_solver_of_the_readme_runs(tmp_path):

@@ -19,6 +19,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from marginbench.harness.errors import StoreError as StoreError
 from marginbench.harness.records.codec import Damaged, dumps, loads, record_from_plain, record_to_plain
 from marginbench.harness.records.record import SCHEMA, Record
 
@@ -28,10 +29,6 @@ LARGEST = 64 * 2**20
 NAME = re.compile(r"[0-9a-f]{16,64}")
 FRAME = re.compile(rb'\{"schema": (\d{1,9}), "sha256": "([0-9a-f]{64})", "record": (.*)\}\n', re.DOTALL)
 NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class StoreError(Exception):
-    """The results folder cannot be written; the message is one line that names the path."""
 
 
 def cell_key(
