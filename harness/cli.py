@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"marginbench {_version()}")
             return 0
         verb, rest = split_verb(arguments)
-        if verb != "completion" and any(word in ("-h", "--help") for word in rest):
+        if rest[:1] != ["answer"] and any(word in ("-h", "--help") for word in rest):
             verb, rest = "help", [verb]
         code = importlib.import_module(f"marginbench.harness.commands.{verb}").main(rest)
         sys.stdout.flush()

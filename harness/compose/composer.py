@@ -35,6 +35,9 @@ HYDRA_OPTIONS = {
 }
 """Beginnings of Hydra's own options, and why each is refused."""
 
+GLOBAL = ("experiment", "method")
+"""Groups whose files set options everywhere."""
+
 
 class Composed(NamedTuple):
     """A configuration without Hydra's own part; the choices made, and the sweep that an experiment asks for."""
@@ -121,7 +124,9 @@ class Composer:
         name = "null" if name is None else name
         if isinstance(name, list):
             raise InputError(f"{text}: one choice at a time; to run several, write {group}={','.join(map(str, name))}")
-        if read_file(group, str(name), self.places) is None and not self._is_own_class(override):
+        file = read_file(group, str(name), self.places)
+        _check_package(file)
+        if file is None and not self._is_own_class(override):
             raise InputError(f"{text}: there is no {group} '{name}'; possible are {', '.join(self.names(group))}")
 
     # -- inside --------------------------------------------------------------------------------------------------
@@ -183,10 +188,8 @@ class Composer:
 
     def _check_files(self, choices: dict[str, Any]) -> None:
         """A file of the user's own that Hydra accepts and that would not do what it says."""
-        for group in ("experiment", "method"):
-            file = read_file(group, str(choices.get(group)), self.places)
-            if file is not None and file.package is None:
-                raise InputError(f"{file.path}: its first line has to be `# @package _global_`, as in every {group}")
+        for group in GLOBAL:
+            _check_package(read_file(group, str(choices.get(group)), self.places))
         for file in self._compound(choices):
             own = file.config.get("hydra") or {}
             foreign = [f"hydra.{key}" for key in own if key != "sweeper"]
@@ -197,6 +200,12 @@ class Composer:
                     f"{file.path}: {foreign[0]} has no meaning here: marginbench runs the cells itself, each in a "
                     "process of its own; of hydra, only sweeper.params is used"
                 )
+
+
+def _check_package(file: ConfigFile | None) -> None:
+    """Without its first line, an experiment or a method would be read and do nothing."""
+    if file is not None and file.group in GLOBAL and file.package is None:
+        raise InputError(f"{file.path}: its first line has to be `# @package _global_`, as in every {file.group}")
 
 
 def plain(composed: Composed) -> dict[str, Any]:

@@ -181,6 +181,12 @@ class Grid:
     def _cell(self, job: list[str]) -> Composed:
         absent: list[NoSuchOption] = []
         cell = self.composer.build(job, absent)
+        for group in ("dataset", "formulation", "solver"):
+            if cell.config.get(group) is None:
+                given = next((text for text in job if parse(text).key_or_group == group), group)
+                raise InputError(
+                    f"{given}: a run needs a {group}; possible are {', '.join(self.composer.names(group))}"
+                )
         formulation = fitting_formulation(self.composer, job, cell)
         if formulation is not None:
             default = cell.choices["formulation"]
@@ -191,12 +197,6 @@ class Grid:
             )
             if note not in self.notes:
                 self.notes.append(note)
-        for group in ("dataset", "formulation", "solver"):
-            if cell.config.get(group) is None:
-                given = next((text for text in job if parse(text).key_or_group == group), group)
-                raise InputError(
-                    f"{given}: a run needs a {group}; possible are {', '.join(self.composer.names(group))}"
-                )
         missing = {error.key: error for error in absent}
         for key in {parse(text).key_or_group for text in job} - set(missing):
             self.found.add(key)
