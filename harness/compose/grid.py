@@ -20,7 +20,7 @@ from omegaconf import OmegaConf
 
 from marginbench.harness.compose.composer import Composed, Composer, plain
 from marginbench.harness.compose.overrides import NoSuchOption, listed, parse
-from marginbench.harness.compose.pairing import fitting_formulation
+from marginbench.harness.compose.pairing import fitting_formulation, is_pair_of_method
 from marginbench.harness.errors import InputError
 
 PARAMS = "hydra.sweeper.params"
@@ -204,6 +204,8 @@ class Grid:
             self.lacking.setdefault(key, error)
             group = key.partition(".")[0]
             self.lacking_in.setdefault(key, set()).add(f"{group}={cell.choices.get(group)}")
+        if not is_pair_of_method(self.composer, cell):
+            cell.choices["method"] = None
         return cell
 
 

@@ -24,6 +24,12 @@ def fitting_formulation(composer: Composer, job: list[str], cell: Composed) -> s
     return next(_candidates(composer, solver, target), None)
 
 
+def is_pair_of_method(composer: Composer, cell: Composed) -> bool:
+    """Whether formulation and solver are those of the method; not where solver=NAME took the place of its own."""
+    pair = _choices(str(cell.choices.get("method")), composer.places)
+    return all(pair.get(group) == cell.choices.get(group) for group in ("formulation", "solver"))
+
+
 def _candidates(composer: Composer, solver: str, target: str) -> Iterator[str]:
     """The formulation of the method of its name, of other methods that use it, then any that fits."""
     for method in sorted(composer.names("method"), key=lambda name: (name != solver, name)):
@@ -36,6 +42,7 @@ def _candidates(composer: Composer, solver: str, target: str) -> Iterator[str]:
             yield name
 
 
+@cache
 def _choices(method: str, places: tuple[Path, ...]) -> dict[str, str]:
     file = read_file("method", method, places)
     entries = [entry for entry in (file.defaults if file is not None else []) if isinstance(entry, dict)]

@@ -19,11 +19,11 @@ COMPOSER = Composer("run")
 VALUES = [
     *("problem.C=3", "problem.C=1e-3", "problem.C=inf", "problem.bias=free", "problem.weight=balanced", "seed=7"),
     *("budget.gap=1e-4", "limits.memory_mb=100", "fresh=true", "repeats=2", "repeat_below=null", "out='a b,c'"),
-    *("out=\"it's\"", "data=/some/where", "budget={gap:1e-2,seconds:3}", "problem.C=${seed}", "out=a:b"),
-    *("dataset.n=12", "dataset.seed=${seed}", "solver.seed=3", "solver.tolerances=[1e-3,1e-4]", "formulation.delta=0.5"),
+    *('out="it\'s"', "data=/some/where", "budget={gap:1e-2,seconds:3}", "problem.C=${seed}", "out=a:b"),
+    *("dataset.n=12", "dataset.seed=${seed}", "solver.seed=3", "solver.tolerances=[1e-3,1e-4]", "formulation.delta=1"),
     *("+problem.extra=1", "+solver.extra=[a,'b c',{d:1}]", "++seed=4", "++budget.more.inside=true", "+extra.deep=x"),
     *("~problem.s", "~seed=0", "~budget.iterations", "~limits.seconds=60.0", "~solver.seed", "+dataset.note='x, y'"),
-    *("dataset.format=csv", "dataset.positive=[1,2]", "solver.options={max_iter:5}", "out=", "problem.C=3=4", "nothing=1"),
+    *("dataset.format=csv", "dataset.positive=[1,2]", "solver.options={max_iter:5}", "out=", "problem.C=3=4", "no=1"),
 ]
 GROUPS = ("dataset", "formulation", "solver", "method", "experiment", "reference")
 
@@ -48,8 +48,7 @@ def by_hydra(overrides: list[str]):
 def by_us(overrides: list[str]):
     try:
         return {key: value for key, value in COMPOSER.config(overrides).items() if key != "choices"}
-    except InputError as error:
-        assert "\n" not in str(error)
+    except InputError:
         return None
 
 

@@ -128,6 +128,11 @@ def test_a_solver_named_alone_gets_a_formulation_that_it_takes():
     assert values("formulation", "solver=pegasos", "method=tikhonov") == ["tikhonov"]
 
 
+def test_a_method_is_named_only_where_the_cell_is_its_pair():
+    assert values("method", "method=pegasos", "solver=pegasos,subgradient") == ["pegasos", None]
+    assert values("method", "solver=sdca,coordinate_descent") == [None, "coordinate_descent"]
+
+
 BAD = [
     (["zip(problem.C=1,2; seed=1,2,3)"], "need the same length; problem.C has 2, seed has 3"),
     (["zip(problem.C=1,2)"], "needs two options or more with a semicolon between them"),
@@ -171,5 +176,5 @@ def test_a_solver_class_of_ones_own_stands_beside_configured_names(tmp_path, mon
     assert [c.choices["solver"] for c in found] == [name, "sdca"]
     assert found[0].config.solver == {"_target_": "own_of_grid.Right", "seed": 3}
     assert values("solver", "solver=wrong_solvers.Right") == ["wrong_solvers.Right"]
-    with pytest.raises(InputError, match="there is no option 'solver.speed'; solver has seed"):
+    with pytest.raises(InputError, match=r"there is no option 'solver\.speed'; solver has seed"):
         cells(f"solver={name}", "solver.speed=3")
