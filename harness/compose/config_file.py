@@ -51,12 +51,14 @@ def _absolute(group: str, given: str) -> str:
     return given.lstrip("/") if given.startswith("/") else "/".join(part for part in (group, given) if part)
 
 
-@cache
 def read_file(group: str, name: str, places: tuple[Path, ...]) -> ConfigFile | None:
-    """The file behind group=name; None where there is none."""
+    """The file behind group=name as it is now; None where there is none."""
     path = file_of(group, name, places)
-    if path is None:
-        return None
+    return _read(group, path, path.stat().st_mtime_ns) if path is not None else None
+
+
+@cache
+def _read(group: str, path: Path, _changed: int) -> ConfigFile:
     try:
         config = OmegaConf.load(path)
         text = path.read_text()

@@ -42,7 +42,6 @@ def _candidates(composer: Composer, solver: str, target: str) -> Iterator[str]:
             yield name
 
 
-@cache
 def _choices(method: str, places: tuple[Path, ...]) -> dict[str, str]:
     file = read_file("method", method, places)
     entries = [entry for entry in (file.defaults if file is not None else []) if isinstance(entry, dict)]
