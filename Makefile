@@ -16,7 +16,7 @@ install: .venv/installed
 	@touch $@
 
 run: install
-	$(BIN)/marginbench $(if $(ARGS),run $(ARGS),)
+	$(BIN)/marginbench run $(or $(ARGS),experiment=comparison)
 
 test: install
 	$(BIN)/pytest

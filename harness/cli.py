@@ -1,54 +1,63 @@
-"""The command line: marginbench VERB [options]. `main` returns the exit code: 0 well, 1 bad rows, 2 bad input."""
+"""The command line: marginbench VERB [options]. `main` returns the exit code: 0 well, 1 bad rows, 2 bad input.
+
+This module and what it imports are light, so that help and completion answer at once.
+"""
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
-from marginbench.harness.files import StoreError
-from marginbench.harness.model.problem import InputError
+from marginbench.harness.errors import InputError, StoreError
 
-USAGE = """marginbench: certified benchmarks of max-margin solvers
+VERBS = ("run", "report", "validate", "reproduce", "reference", "list", "doctor", "help", "completion")
+"""Each a module of `harness.commands`, imported only when it is asked for."""
 
-usage: marginbench VERB [key=value ...]
-
-  run        one cell, or with comma-separated values or experiment=NAME a sweep
-  report     PATH...: tables, figures and report again from stored records
-  validate   solver=NAME|FILE.py:Class: a solver against the reference problems
-  reference  compute and prove an optimum; --check re-proves the stored ones
-  reproduce  PATH: run a stored report's cells again and compare
-  list       [dataset|formulation|solver|method|experiment]: what there is
-  doctor     what this machine can measure and enforce
-
-Without a verb: the comparison of all methods, `marginbench run experiment=comparison`.
---config-dir DIR adds a folder of your own configurations; DIR and its parent are importable.
-
-examples
-  marginbench run method=pegasos,coordinate_descent dataset=breast_cancer problem.C=0.1,1,10
-  marginbench run method=coordinate_descent dataset=file dataset.path=heart_scale problem.bias=none
-"""
+WITH_VALUE = ("--config-dir", "-cd", "--cfg", "-c", "--package", "-p", "--info", "-i", "--out", "--json", "--markdown")
+"""Flags whose next word is a value, and so no verb."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if not arguments:
-        arguments = ["run", "experiment=comparison"]
-    verb = "run" if "=" in arguments[0] or arguments[0].startswith("-m") else arguments.pop(0)
-    if verb in ("-h", "--help", "help") or "--help" in arguments or "-h" in arguments:
-        print(USAGE)
-        return 0
     try:
-        if verb not in VERBS:
-            raise InputError(f"{verb}: there is no such verb; possible are {', '.join(VERBS)}")
-        return importlib.import_module(f"marginbench.harness.commands.{verb}").main(arguments)
+        if arguments[:1] == ["--version"]:
+            print(f"marginbench {_version()}")
+            return 0
+        verb, rest = split_verb(arguments)
+        if rest[:1] != ["answer"] and any(word in ("-h", "--help") for word in rest):
+            verb, rest = "help", [verb]
+        code = importlib.import_module(f"marginbench.harness.commands.{verb}").main(rest)
+        sys.stdout.flush()
+        return code
     except InputError as error:
-        print(f"marginbench: {error}", file=sys.stderr)
+        print(f"marginbench: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except StoreError as error:
         print(f"marginbench: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # whoever read our output has enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
-VERBS = ("run", "report", "validate", "reproduce", "reference", "list", "doctor")
-"""Each a module of `harness.commands`, imported only when it is asked for."""
+def split_verb(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The verb, which may stand behind flags and options, and the other words. Options without a verb are for run."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        return "help", list(arguments[1:])
+    value = False
+    for place, word in enumerate(arguments):
+        if value or word.startswith(("-", "~")) or "=" in word:
+            value = word in WITH_VALUE
+        elif word in VERBS:
+            return word, [*arguments[:place], *arguments[place + 1 :]]
+        elif place == 0:
+            raise InputError(f"{word}: there is no such verb; possible are {', '.join(VERBS)}")
+    return "run", list(arguments)
+
+
+def _version() -> str:
+    from importlib.metadata import version  # 30 ms that no other verb needs
+
+    return version("marginbench")

@@ -12,12 +12,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+from marginbench.harness.errors import StoreError
+
 Content = bytes | str | Callable[[BinaryIO], object]
 """Bytes, text (written as UTF-8), or a function that writes into an open file."""
-
-
-class StoreError(Exception):
-    """Something cannot be written; the message is one line that names the path."""
 
 
 def write_atomically(path: Path, content: Content, synced: bool = True) -> Path:

@@ -1,38 +1,84 @@
 """A solver as a user names one: a class in a file of their own, or on the import path."""
 
+import ast
 import dataclasses
 import importlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from marginbench.harness.errors import InputError
+from marginbench.harness.old_names import PACKAGES, current_name
 
-from marginbench.harness.model.problem import InputError
-from marginbench.harness.model.solver import Solver
+PLAIN = (bool, int, float, str, type(None))
 
 
-def solver_of(text: str, options: Sequence[str], seed: int) -> dict[str, Any]:
-    """The configuration for `path.py:Class` or `package.module.Class` with options `key=value` for its fields."""
+def is_class(text: str) -> bool:
+    """Whether a user means a class: `path.py:Class` or `package.module.Class`."""
+    return ":" in text or "." in text
+
+
+@cache
+def solver_node(text: str) -> dict[str, Any]:
+    """The configuration for `path.py:Class` or `package.module.Class`: its fields with their defaults.
+
+    A field `seed` follows the option `seed`. A field whose default is no plain value cannot be set this way.
+    """
     target = _target(text)
-    made = _class(text, target)
-    names = [f.name for f in dataclasses.fields(made)]
-    config: dict[str, Any] = {"_target_": target} | ({"seed": seed} if "seed" in names else {})
-    for option in options:
-        key, _, value = option.partition("=")
-        if key not in names:
-            raise InputError(f"solver.{option}: {made.__name__} has no such field; it has {', '.join(names) or 'none'}")
-        config[key] = yaml.safe_load(value)
-    return config
+    made = solver_class(f"solver={text}", target)
+    node: dict[str, Any] = {"_target_": target}
+    for field in dataclasses.fields(made):
+        factory = field.default_factory
+        default = factory() if factory is not dataclasses.MISSING else field.default
+        if field.name == "seed":
+            node["seed"] = "${seed}"
+        elif default is dataclasses.MISSING:
+            node[field.name] = "???"
+        elif _is_plain(default):
+            node[field.name] = list(default) if isinstance(default, tuple) else default
+    return node
+
+
+def short_name(text: str) -> str:
+    """What tables call it: `mine.py:Mine` without its folders."""
+    path, colon, name = text.partition(":")
+    return f"{Path(path).name}:{name}" if colon else text
+
+
+def solver_class(text: str, target: str) -> Any:
+    """The class that `_target_` names. Whatever goes wrong is one line that begins with `text`."""
+    from marginbench.harness.model.solver import Solver  # numpy and scipy: not before a class is asked for
+
+    made = imported(text, target)
+    if not (isinstance(made, type) and issubclass(made, Solver) and dataclasses.is_dataclass(made)):
+        raise InputError(f"{text}: needs a class that is a dataclass and a marginbench.Solver")
+    return made
+
+
+def imported(text: str, target: str) -> Any:
+    """What `_target_` names, imported."""
+    module, _, name = current_name(target).rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except Exception as error:  # whatever a user's module raises
+        raise InputError(f"{text}: {_old_import(module, error) or f'{type(error).__name__}: {error}'}") from None
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(_is_plain(part) for part in value)
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(part) for key, part in value.items())
+    return isinstance(value, PLAIN)
 
 
 def _target(text: str) -> str:
     path, _, name = text.partition(":")
     if not name:
         return text
-    file = Path(path).resolve()
+    file = Path(path).expanduser().resolve()
     if not file.is_file():
         raise InputError(f"solver={text}: there is no file {path}")
     if file.suffix != ".py":
@@ -48,12 +94,29 @@ def _target(text: str) -> str:
     return f"{file.stem}.{name}"
 
 
-def _class(text: str, target: str) -> Any:
-    module, _, name = target.rpartition(".")
+def _old_import(module: str, error: Exception) -> str | None:
+    """Where a user's file imports by names of version 0.1, the line to write instead."""
+    if not isinstance(error, ImportError) or str(error.name).partition(".")[0] not in PACKAGES:
+        return None
     try:
-        made = getattr(importlib.import_module(module), name)
-    except Exception as error:  # whatever a user's module raises
-        raise InputError(f"solver={text}: {type(error).__name__}: {error}") from None
-    if not (isinstance(made, type) and issubclass(made, Solver) and dataclasses.is_dataclass(made)):
-        raise InputError(f"solver={text}: needs a class that is a dataclass and a marginbench.Solver")
-    return made
+        spec = importlib.util.find_spec(module)
+        source = Path(str(spec and spec.origin)).read_text()
+    except (ImportError, OSError, ValueError):
+        return None
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in PACKAGES:
+            new = new_import(str(node.module), [alias.name for alias in node.names])
+            return f"line {node.lineno} imports from {node.module}, an old name; write `{new}`"
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.partition(".")[0] in PACKAGES:
+                    new = f"import {current_name(alias.name)}"
+                    return f"line {node.lineno} imports {alias.name}, an old name; write `{new}`"
+    return None
+
+
+def new_import(module: str, names: list[str]) -> str:
+    """The import of today, from `marginbench` itself where that has all the names."""
+    public = getattr(importlib.import_module("marginbench"), "__all__", ())
+    home = "marginbench" if all(name in public for name in names) else current_name(module)
+    return f"from {home} import {', '.join(names)}"

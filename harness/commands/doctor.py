@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from marginbench.harness.cell.spec import instantiate
-from marginbench.harness.compose import Composer, cells_of
-from marginbench.harness.model.problem import InputError
+from marginbench.harness.compose import Composer
+from marginbench.harness.compose.cells import cells_of
+from marginbench.harness.errors import InputError
 from marginbench.harness.running import doctor as examine
 
 

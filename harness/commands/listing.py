@@ -1,92 +1,94 @@
-"""`marginbench list`: what there is, what is installed, and which solver takes which formulation and bias."""
+"""`marginbench list`: what there is, what is installed, and which solver takes which formulation and bias.
 
-import importlib
+Solvers are not imported for this, except for the table of pairs: compilers and libraries behind them take seconds.
+"""
+
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
-from tabulate import tabulate
 
-from marginbench.harness.cell.spec import chosen_kind, judged_problem, misfit, missing
-from marginbench.harness.model.formulation import Formulation
-from marginbench.harness.model.problem import InputError
-from marginbench.harness.model.solver import Solver
+from marginbench.harness import config_files
+from marginbench.harness.commands.catalogue import (
+    Option,
+    explained,
+    first_paragraph,
+    head,
+    missing_library,
+    options,
+    target_of,
+)
+from marginbench.harness.commands.help import table
+from marginbench.harness.errors import InputError
 
 GROUPS = ("dataset", "formulation", "solver", "method", "experiment")
-BIASES = ("none", "free", "augmented")
 
 
 def listing(what: Sequence[str], folders: Sequence[Path]) -> str:
-    """The text for one group, or for all of them and the table of pairs."""
-    groups = {**dict.fromkeys(GROUPS, _group), "pairs": _pairs}
-    wanted = [name.removesuffix("s") if name != "pairs" else name for name in what] or list(groups)
-    for given, name in zip(what, wanted, strict=False):
-        if name not in groups:
-            raise InputError(f"list {given}: possible are {', '.join(groups)}")
-    return "\n\n".join(groups[name](name, folders) for name in wanted)
+    """The text for one group or choice, for the table of pairs, or for all groups."""
+    if not what:
+        pairs = "marginbench list pairs: which solver takes which formulation, and with which bias"
+        one = "marginbench list solver pegasos: every option of one choice"
+        return "\n\n".join([*(_group(group, folders) for group in GROUPS), f"{one}\n{pairs}"])
+    group = what[0] if what[0] in GROUPS else what[0].removesuffix("s")
+    if what[0] == "pairs" and len(what) == 1:
+        from marginbench.harness.commands.pairs import pairs_table  # imports every solver
+
+        return pairs_table(folders)
+    if group not in GROUPS:
+        raise InputError(f"list {what[0]}: possible are {', '.join(GROUPS)}, pairs")
+    return "\n\n".join(_choice(group, name, folders) for name in what[1:]) or _group(group, folders)
 
 
 def configs(group: str, folders: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any], str]]:
     """(name, content, text) of every configuration of a group; the first folder that has a name wins."""
-    files = {path.stem: path for folder in reversed(folders) for path in (folder / group).glob("*.yaml")}
-    for name in sorted(files):
-        text = files[name].read_text()
+    for name, text in config_files.texts(group, folders):
         yield name, yaml.safe_load(text) or {}, text
 
 
-def target(config: dict[str, Any]) -> Any:
-    module, _, name = str(config["_target_"]).rpartition(".")
-    return getattr(importlib.import_module(module), name)
-
-
 def _group(group: str, folders: Sequence[Path]) -> str:
-    rows = [(name, _about(group, config, text)) for name, config, text in configs(group, folders)]
-    return f"{group}s\n" + tabulate(rows, tablefmt="plain", maxcolwidths=[None, 90])
+    rows = [Option(name, "", _about(group, text)) for name, text in config_files.texts(group, folders)]
+    return f"{group}s\n{table(rows)}"
 
 
-def _about(group: str, config: dict[str, Any], text: str) -> str:
+def _about(group: str, text: str) -> str:
+    """One choice in a sentence or two."""
+    comments = head(text)
     if group == "method":
-        choices = {key: value for entry in config["defaults"] for key, value in entry.items()}
-        return f"{choices['override /formulation']} with {choices['override /solver']}"
-    comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("#") and "@package" not in line]
+        pair = chosen(text)
+        return f"{pair.get('formulation', '')} with {pair.get('solver', '')}"
     if group == "experiment" or (group == "dataset" and comments):
         return comments[0] if comments else ""
-    thing = target(config)
-    first = _first_sentence(thing, of_module=group != "dataset")
-    absent = missing(thing()) if group == "solver" and thing.requires else None
-    return f"{first} [{absent}]" if absent else first
+    said = first_paragraph(target_of(text), of_module=group != "dataset")
+    absent = missing_library(target_of(text)) if group == "solver" else None
+    return f"{said} [{absent}]" if absent else said
 
 
-def _first_sentence(thing: Any, of_module: bool) -> str:
-    """A solver and a formulation are explained at the head of their file, a data set at its function."""
-    text = (importlib.import_module(thing.__module__) if of_module else thing).__doc__ or ""
-    return " ".join(text.split("\n\n")[0].split())
+def chosen(text: str) -> dict[str, str]:
+    """group -> name of `- override /group: name` in a method or an experiment."""
+    return dict(re.findall(r"^\s*-\s*override /(\w+):\s*(\S+)", text, re.MULTILINE))
 
 
-def _pairs(_: str, folders: Sequence[Path]) -> str:
-    """For each solver and formulation, the biases (n, f, a) for which they go together."""
-    formulations = {name: target(config)() for name, config, _ in configs("formulation", folders)}
-    solvers = {name: target(config)() for name, config, _ in configs("solver", folders)}
-    rows = []
-    for name, solver in solvers.items():
-        for form, formulation in formulations.items():
-            biases = [bias for bias in BIASES if fits(formulation, solver, bias)]
-            if biases:
-                rows.append((name, form, " ".join(biases)))
-    return "which solver takes which formulation, and with which bias\n" + tabulate(
-        rows, headers=("solver", "formulation", "bias"), tablefmt="plain"
-    )
+def _choice(group: str, name: str, folders: Sequence[Path]) -> str:
+    """One choice with every option, its default and its meaning."""
+    path = config_files.file_of(group, name, folders)
+    if path is None:
+        possible = ", ".join(config_files.names(group, folders))
+        raise InputError(f"list {group} {name}: there is no {group} '{name}'; possible are {possible}")
+    text = path.read_text()
+    lines = [f"{group}={name}", *(f"  {line}" for line in [_about(group, text), *head(text)] if line)]
+    lines = list(dict.fromkeys(lines))
+    if group == "experiment":
+        lists = [Option(o.key.removeprefix("hydra.sweeper.params."), "", o.default) for o in _lists(text)]
+        return "\n".join([*lines, "", "lists", table(lists), "", "settings", table(options(text))])
+    pairs = chosen(text).items() if group == "method" else [(group, name)]
+    rows = [option for part, choice in pairs for option in explained(part, choice, folders)]
+    return "\n".join([*lines, "", table([*rows, *options(text)] if group == "method" else rows)])
 
 
-def fits(formulation: Formulation, solver: Solver, bias: str) -> bool:
-    """Whether the pair goes together on a small separable problem with this bias."""
-    for loss in ("hinge", "squared_hinge"):
-        X = np.array([[2.0, 0.5], [1.0, -1.0], [-1.5, 0.3], [-1.0, 0.1]])
-        problem = judged_problem(formulation, X, np.array([1.0, 1.0, -1.0, -1.0]), {"bias": bias, "loss": loss})
-        if problem.bias == bias and misfit(formulation, solver, problem) is None:
-            fixed = formulation.at(problem.with_(C=1.0).point(np.zeros(4)), problem)
-            if solver.refuses(fixed.program(problem, chosen_kind(formulation, solver))) is None:
-                return True
-    return False
+def _lists(text: str) -> list[Option]:
+    """The lists of an experiment."""
+    params = (((yaml.safe_load(text) or {}).get("hydra") or {}).get("sweeper") or {}).get("params") or {}
+    return [Option(str(key), str(values), "") for key, values in params.items()]

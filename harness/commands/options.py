@@ -1,31 +1,59 @@
-"""What the verbs share: flags of the command line, a folder of the user's own configurations, stored records."""
+"""What the verbs share: flags of the command line, and a folder of the user's own configurations."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from marginbench.harness.model.problem import InputError
-from marginbench.harness.records.record import Record
-from marginbench.harness.records.store import Store
+from marginbench.harness.errors import InputError
+
+CONFIG_DIR = {"--config-dir": "DIR", "-cd": "DIR"}
+"""Flag -> the name of its value, empty where it takes none."""
+
+SHORT = {
+    "-m": "--multirun",
+    "-cd": "--config-dir",
+    "-c": "--cfg",
+    "-p": "--package",
+    "-i": "--info",
+    "-sc": "--shell-completion",
+    "-cn": "--config-name",
+    "-cp": "--config-path",
+    "-r": "--run",
+}
+
+NOT_HERE = {
+    "--hydra-help": "Hydra's own options have no meaning here; see `marginbench help run`",
+    "--shell-completion": "use `marginbench completion bash` (or zsh, fish)",
+    "--config-name": "the verb names the primary configuration",
+    "--config-path": "configurations of your own are added by --config-dir DIR",
+    "--experimental-rerun": "use `marginbench reproduce PATH`",
+    "--run": "without lists one cell is run anyway",
+}
+"""Flags of Hydra that are refused, and why."""
 
 
-def split_flags(arguments: Sequence[str], flags: dict[str, bool]) -> tuple[dict[str, str], list[str]]:
-    """Flags (name -> whether it takes a value) and what is left."""
+def split_flags(arguments: Sequence[str], flags: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Flags by their long names, and what is left. A value may follow as `--flag VALUE` or `--flag=VALUE`."""
     given: dict[str, str] = {}
     rest: list[str] = []
     words = iter(arguments)
     for word in words:
-        name, _, value = word.partition("=")
+        name, equals, value = word.partition("=")
+        full = SHORT.get(name, name)
         if not word.startswith("-"):
             rest.append(word)
+        elif full in NOT_HERE and full not in flags:
+            raise InputError(f"{word}: {NOT_HERE[full]}")
         elif name not in flags:
             raise InputError(f"{word}: no such option; possible are {', '.join(flags) or 'none'}")
         elif flags[name]:
-            given[name] = value or next(words, "")
-            if not given[name]:
-                raise InputError(f"{name}: needs a value")
+            given[full] = value or next(words, "")
+            if not given[full] or given[full].startswith("-"):
+                raise InputError(f"{name}: needs a value, as in {name} {flags[name]}")
+        elif equals:
+            raise InputError(f"{word}: {name} takes no value")
         else:
-            given[name] = "yes"
+            given[full] = "yes"
     return given, rest
 
 
@@ -38,15 +66,3 @@ def user_folder(flags: dict[str, str]) -> Path | None:
         if str(path) not in sys.path:
             sys.path.append(str(path))
     return folder
-
-
-def stored_records(path: str) -> list[Record]:
-    """The records of a results folder; damaged ones are set aside and named."""
-
-    if not (Path(path) / "cells").is_dir():
-        raise InputError(f"{path}: no results there (a results folder has a folder `cells`)")
-    store = Store(Path(path))
-    records = store.records()
-    for damaged in store.damaged:
-        print(f"set aside, unreadable: {damaged}", file=sys.stderr)
-    return records

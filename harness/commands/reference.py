@@ -4,22 +4,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from marginbench.datasets import cache
-from marginbench.harness.commands.options import split_flags
-from marginbench.harness.compose import Composer, cells_of
-from marginbench.harness.model.problem import InputError
+from marginbench.harness.commands.options import CONFIG_DIR, split_flags, user_folder
+from marginbench.harness.compose import Composer
+from marginbench.harness.compose.cells import cells_of
+from marginbench.harness.compose.grid import expand
+from marginbench.harness.errors import InputError
 from marginbench.harness.references.library import STORED, Entry, Library, entries
 from marginbench.harness.running.optima import check_all, make_all
 
 
 def main(arguments: Sequence[str]) -> int:
-    flags, words = split_flags(arguments, {"--check": False})
+    flags, words = split_flags(arguments, {"--check": "", **CONFIG_DIR})
     overrides = [word for word in words if "=" in word]
     names = [word for word in words if "=" not in word]
-    composer, library = Composer("run"), Library()
+    composer, library = Composer("run", user_folder(flags)), Library()
     config = composer.config([word for word in overrides if word.startswith("data=")])
     asked = [word for word in overrides if not word.startswith("data=")]
     if asked:  # problems of the user's own, into the user's cache
-        cells = [cell for one in composer.cells(overrides) for cell in cells_of(one)]
+        cells = [cell for one in expand(composer, overrides).configs() for cell in cells_of(one)]
         chosen = [Entry(f"{c.dataset_name}-{c.problem['C']}-{c.problem['bias']}", c.dataset, c.problem) for c in cells]
         folder = cache.folder() / "reference"
     else:

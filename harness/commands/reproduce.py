@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 
-from marginbench.harness.commands.options import split_flags, stored_records
+from marginbench.harness.commands.options import split_flags
+from marginbench.harness.commands.stored import stored_records
 from marginbench.harness.commands.summary import finish
 from marginbench.harness.compose import Composer
-from marginbench.harness.model.problem import InputError
+from marginbench.harness.errors import InputError
 from marginbench.harness.running.reproduction import Comparison, cell_again, compare, named_files, text
 from marginbench.harness.running.sweep import run_cells
 
 
 def main(arguments: Sequence[str]) -> int:
-    flags, words = split_flags(arguments, {"--out": True})
+    flags, words = split_flags(arguments, {"--out": "DIR"})
     if not words:
         raise InputError("reproduce: which results? Give a folder, as in results/comparison/2026-01-31_12-00-00")
     stored, files = stored_records(words[0]), named_files(words[1:])

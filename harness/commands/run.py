@@ -1,20 +1,76 @@
 """marginbench run: one cell, or a sweep."""
 
+import sys
 from collections.abc import Sequence
 
-from marginbench.harness.commands.options import split_flags, user_folder
-from marginbench.harness.commands.summary import finish
-from marginbench.harness.compose import Composer, cells_of
-from marginbench.harness.running.sweep import run_cells
+from marginbench.harness.commands.options import CONFIG_DIR, split_flags, user_folder
+from marginbench.harness.compose import Composer
+from marginbench.harness.compose.grid import Grid, expand
+from marginbench.harness.compose.inspection import configurations, information
+from marginbench.harness.errors import InputError
+from marginbench.harness.solver_spec import imported, solver_class
+
+FLAGS = {
+    "-m": "",
+    "--multirun": "",
+    **CONFIG_DIR,
+    "--cfg": "job",
+    "-c": "job",
+    "--resolve": "",
+    "--package": "KEY",
+    "-p": "KEY",
+    "--info": "defaults",
+    "-i": "defaults",
+}
 
 
 def main(arguments: Sequence[str]) -> int:
-    flags, overrides = split_flags(arguments, {"-m": False, "--multirun": False, "--config-dir": True})
+    flags, overrides = split_flags(arguments, FLAGS)
+    for flag in ("--resolve", "--package"):
+        if flag in flags and "--cfg" not in flags:
+            raise InputError(f"{flag}: goes with --cfg job")
     composer = Composer("run", user_folder(flags))
-    configs = composer.cells(overrides)
-    first = configs[0]
-    name = first["choices"].get("experiment") or "run"
-    cells = [cell for config in configs for cell in cells_of(config)]
-    command = " ".join(["marginbench", "run", *arguments])
-    done = run_cells(cells, first, name, command)
-    return finish(done.records, done.folder, command, done.notes, interrupted=done.interrupted)
+    grid = expand(composer, overrides)
+    if "--info" in flags:
+        print(information(grid, flags["--info"]))
+        return 0
+    if "--cfg" in flags:
+        print(configurations(grid, flags["--cfg"], "--resolve" in flags, flags.get("--package")))
+        return 0
+    for note in grid.notes:
+        print(note, file=sys.stderr)
+    return _run(grid, " ".join(["marginbench", "run", *arguments]))
+
+
+def _run(grid: Grid, command: str) -> int:
+    """Each experiment into a folder of its own; everything is checked before the first cell runs."""
+    from marginbench.datasets import cache  # numpy, scipy and pandas: not for --cfg and --info
+    from marginbench.harness.commands.summary import finish
+    from marginbench.harness.compose.cells import cells_of
+    from marginbench.harness.running.sweep import load, plan, run_cells
+
+    runs = [(run.name, run.configs()) for run in grid.runs]
+    _check_targets([config for _, configs in runs for config in configs])
+    asked = [(name, configs[0], [cell for config in configs for cell in cells_of(config)]) for name, configs in runs]
+    if len(asked) > 1:
+        every = [cell for _, _, cells in asked for cell in cells]
+        plan(every, load(every, cache.folder() / "data"))
+    codes = []
+    for name, config, cells in asked:
+        done = run_cells(cells, config, name, command)
+        codes.append(finish(done.records, done.folder, command, done.notes, interrupted=done.interrupted))
+        if done.interrupted:
+            break
+    return max(codes)
+
+
+def _check_targets(configs: Sequence[dict]) -> None:
+    """A file of the user's own that cannot be imported is bad input, said before anything runs."""
+    chosen = {
+        (group, str(config["choices"].get(group)), str(config[group].get("_target_")))
+        for config in configs
+        for group in ("dataset", "formulation", "solver")
+        if config.get(group)
+    }
+    for group, name, target in sorted(chosen):
+        (solver_class if group == "solver" else imported)(f"{group}={name}", target)

@@ -21,16 +21,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from marginbench.harness.errors import InputError as InputError
 from marginbench.harness.matrices import as_matrix
 
 Array = np.ndarray
 Matrix: TypeAlias = Any  # a dense array or a csr_array; scipy has no types that a checker could tell apart
 Bias = Literal["none", "free", "augmented"]
 Loss = Literal["hinge", "squared_hinge"]
-
-
-class InputError(ValueError):
-    """What the user gave cannot be used; the message is one line that says what was given and what is possible."""
 
 
 class Point(NamedTuple):

@@ -99,7 +99,8 @@ BAD = [
     (["experiment=none_such"], "there is no experiment 'none_such'"),
     (["problem.C=1,"], "problem.C=1,: cannot be read; possible are key=value"),
     (["nonsense"], "nonsense: cannot be read"),
-    (["dataset=null"], "there is no dataset 'null'"),
+    (["dataset=null"], "there is no dataset 'null'; possible are"),
+    (["~dataset"], "~dataset: a run needs a dataset; possible are"),
     (["hydra/launcher=basic"], "cells are run by marginbench itself"),
 ]
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginbench.harness.files import StoreError
+from marginbench.harness.errors import StoreError
 from marginbench.harness.records.codec import Damaged, dumps
 from marginbench.harness.records.record import SCHEMA, Record
 from marginbench.harness.records.store import Store, cell_key, decode, encode

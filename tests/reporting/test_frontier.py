@@ -12,7 +12,9 @@ from sample_records import HOSTILE, OPTIMUM, a_run, failure, hostile_run, solved
 
 from marginbench.datasets import files
 from marginbench.harness.cli import main
-from marginbench.harness.compose import CONF, Composer, cells_of
+from marginbench.harness.compose import Composer
+from marginbench.harness.compose.cells import cells_of
+from marginbench.harness.config_files import CONF
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import Record
 from marginbench.harness.reporting import frontier, report, tables

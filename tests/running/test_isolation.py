@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from marginbench.harness.cell.run import run_cell
 from marginbench.harness.cell.spec import Cell
-from marginbench.harness.files import StoreError
+from marginbench.harness.errors import StoreError
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import Problem
 from marginbench.harness.records.record import Record

@@ -16,7 +16,7 @@ import pytest
 import scipy.sparse as sp
 import yaml
 
-from marginbench.harness.commands.listing import target
+from marginbench.harness.commands.pairs import target
 from marginbench.harness.model.adapters import Ladder
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.programs import (

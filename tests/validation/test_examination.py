@@ -15,7 +15,8 @@ from wrong_solvers import StaleState
 from marginbench.harness.cell.certificate import certify
 from marginbench.harness.cell.run import run_cell
 from marginbench.harness.cli import main
-from marginbench.harness.commands.listing import configs, target
+from marginbench.harness.commands.listing import configs
+from marginbench.harness.commands.pairs import target
 from marginbench.harness.model.problem import InputError, Point, Problem
 from marginbench.harness.model.solver import Solver
 from marginbench.harness.references.library import Entry, Library, entries
@@ -23,7 +24,7 @@ from marginbench.harness.running.confinement import Order
 from marginbench.harness.running.isolation import Isolation
 from marginbench.harness.running.mapped_data import open_data
 from marginbench.harness.running.outcome import blank
-from marginbench.harness.solver_spec import solver_of
+from marginbench.harness.solver_spec import solver_node
 from marginbench.harness.validation.contract_process import check, check_apart
 from marginbench.harness.validation.diagnosis import suspect
 from marginbench.harness.validation.examination import Examination, anytime, falling, honest_accepts, honest_claims
@@ -268,19 +269,18 @@ def test_a_solver_from_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", [*__import__("sys").path])
     file = tmp_path / "my_solver_of_test.py"
     file.write_text((Path(__file__).resolve().parents[1] / "helpers" / "wrong_solvers.py").read_text())
-    assert solver_of(f"{file}:Right", ["seed=3"], 0) == {"_target_": "my_solver_of_test.Right", "seed": 3}
-    assert solver_of("wrong_solvers.Right", [], 7) == {"_target_": "wrong_solvers.Right", "seed": 7}
-    for text, options, words in [
-        (f"{tmp_path}/none.py:Right", [], "there is no file"),
-        (f"{file}:Wrong", [], "has no attribute 'Wrong'"),
-        (f"{file}:Right", ["speed=1"], "has no such field; it has seed"),
-        ("wrong_solvers.ascent", [], "needs a class"),
+    assert solver_node(f"{file}:Right") == {"_target_": "my_solver_of_test.Right", "seed": "${seed}"}
+    assert solver_node("wrong_solvers.Right") == {"_target_": "wrong_solvers.Right", "seed": "${seed}"}
+    for text, words in [
+        (f"{tmp_path}/none.py:Right", "there is no file"),
+        (f"{file}:Wrong", "has no attribute 'Wrong'"),
+        ("wrong_solvers.ascent", "needs a class"),
     ]:
         with pytest.raises(InputError, match=words):
-            solver_of(text, options, 0)
+            solver_node(text)
     (tmp_path / "json.py").write_text("")
     with pytest.raises(InputError, match="rename the file"):
-        solver_of(f"{tmp_path}/json.py:X", [], 0)
+        solver_node(f"{tmp_path}/json.py:X")
 
 
 WRONG = [
@@ -323,7 +323,7 @@ def test_a_configuration_says_so_where_a_solver_is_held_to_less_than_the_others(
         ([], "which solver?"),
         (["solver=none_such"], "there is no solver 'none_such'"),
         (["solver=none_such.py:Mine"], "there is no file none_such.py"),
-        (["solver=wrong_solvers.Right", "solver.speed=3"], "has no such field; it has seed"),
+        (["solver=wrong_solvers.Right", "solver.speed=3"], "there is no option 'solver.speed'; solver has seed"),
         (["solver=sdca", "budget.seconds=-1"], "needs a number above 0"),
     ],
 )

@@ -1,0 +1,120 @@
+"""marginbench help [VERB]: what there is to type. The options come from the configurations and their comments."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import wrap
+
+from marginbench.harness.commands.catalogue import Option, defaults, options
+from marginbench.harness.config_files import CONF, names
+from marginbench.harness.errors import InputError
+
+USAGE = """marginbench: certified benchmarks of max-margin solvers
+
+usage: marginbench VERB [key=value ...]
+
+  run         one cell, or with lists (key=a,b) or experiment=NAME a sweep
+  report      PATH...: tables, figures and report again from stored records
+  validate    solver=NAME|FILE.py:Class: a solver against the reference problems
+  reference   compute and prove an optimum; --check re-proves the stored ones
+  reproduce   PATH: run a stored report's cells again and compare
+  list        [dataset|formulation|solver|method|experiment [NAME]|pairs]: what there is
+  doctor      what this machine can measure and enforce
+  help        [VERB]: every option with its default and meaning
+  completion  bash|zsh|fish: a script that completes all of this on the Tab key
+
+--version prints the version. --config-dir DIR (or -cd DIR) adds a folder of your own configurations; DIR and its parent
+are importable.
+
+examples
+  marginbench run experiment=comparison
+  marginbench run method=pegasos,coordinate_descent dataset=breast_cancer problem.C=0.1,1,10
+  marginbench run method=coordinate_descent dataset=file dataset.path=heart_scale problem.bias=none
+"""
+
+FLAGS = """flags
+  --config-dir DIR, -cd DIR     a folder of your own configurations, in front of ours
+  --cfg job [--resolve] [--package KEY]
+                                print the configuration of every cell as YAML and run nothing
+  --info defaults|searchpath    print which files are merged, or where they are looked for
+  -m, --multirun                accepted; lists are a sweep anyway
+"""
+
+LISTS = """lists
+  key=a,b   choice(a,b)   range(1,4)   glob(*)   sort(3,1,2)     the product of all lists is run
+  'zip(problem.C=1,2; budget.gap=1e-3,1e-6)'     lists that go together, step by step
+  'when(method=pegasos; solver.batch=1,4)'       a list for the cells of one choice only
+  An option that only some choices of a sweep have is set where it exists.
+  experiment=a,b runs each with its own lists and settings. What you give replaces the experiment's list of that option.
+  +key=value adds a key, ~key deletes one. In an experiment's YAML the lists stand under hydra.sweeper.params, with
+  `zip: problem.C=1,2; ...` and `when: method=pegasos; ...` for the two forms above.
+"""
+
+SOLVER = """a solver of your own
+  solver=FILE.py:Class, solver=package.module.Class; solver.FIELD=value sets a field of the class
+"""
+
+VERB_TEXTS = {
+    "run": "usage: marginbench run [key=value ...]\n\n"
+    "One cell, or with lists a sweep: each cell in a process of its own.",
+    "validate": "usage: marginbench validate solver=NAME|FILE.py:Class [key=value ...]\n\n"
+    "A solver against the reference problems and its contracts. --json FILE and --markdown FILE write the scorecard.",
+    "report": "usage: marginbench report PATH... [--out DIR]\n\n"
+    "Tables, figures and report again from stored records. Several folders are merged, by default into the first.",
+    "reproduce": "usage: marginbench reproduce PATH [NAME=FILE ...] [--out DIR]\n\n"
+    "Run the cells of a stored report again and say which verdicts, values and rankings hold. Data files are not part\n"
+    "of a report: give them by the name of their data set. The new results go to DIR (default: results).",
+    "reference": "usage: marginbench reference [NAME ...] [--check] [key=value ...]\n\n"
+    "Compute and prove optima of the reference problems that have none. --check proves the stored ones again from the\n"
+    "data, with no solver. With options of `run` (dataset=, problem.C=, ...) it is about problems of your own.",
+    "list": "usage: marginbench list [dataset|formulation|solver|method|experiment [NAME ...]|pairs]\n\n"
+    "What there is. With a NAME: one choice with every option, its default and its meaning. `pairs`: which solver\n"
+    "takes which formulation, and with which bias.",
+    "doctor": "usage: marginbench doctor\n\n"
+    "What this machine can measure and enforce: threads, clocks, noise, memory, limits.",
+    "help": "usage: marginbench help [VERB]",
+    "completion": "usage: marginbench completion bash|zsh|fish\n\n"
+    "Prints a script for your shell. bash: put `source <(marginbench completion bash)` into ~/.bashrc.\n"
+    "zsh: `source <(marginbench completion zsh)` into ~/.zshrc, after compinit.\n"
+    "fish: `marginbench completion fish > ~/.config/fish/completions/marginbench.fish`.",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    if len(arguments) > 1 or any(word not in VERB_TEXTS for word in arguments):
+        raise InputError(f"help {' '.join(arguments)}: possible is one of {', '.join(VERB_TEXTS)}")
+    print(about(arguments[0]) if arguments else USAGE, end="")
+    return 0
+
+
+def about(verb: str) -> str:
+    """The help of one verb; options and defaults of `run` and `validate` from their configurations."""
+    parts = [VERB_TEXTS[verb] + "\n"]
+    if verb in ("run", "validate"):
+        text = (CONF / f"{verb}.yaml").read_text()
+        parts += [_groups(defaults(text)), f"options\n{table(options(text))}\n", SOLVER]
+    if verb == "run":
+        parts += [LISTS, FLAGS]
+    return "\n".join(parts)
+
+
+def _groups(groups: Sequence[Option], places: Sequence[Path] = (CONF,)) -> str:
+    rows = [g._replace(meaning=f"{g.meaning} ({len(names(g.key, places))} choices)") for g in groups]
+    return f"choices (`marginbench list dataset` and so on)\n{table(rows)}\n"
+
+
+def table(rows: Sequence[Option], width: int = 118) -> str:
+    """Key, default and meaning in columns; long meanings go on below."""
+    if not rows:
+        return "  none"
+    key = max(len(row.key) for row in rows)
+    default = max((len(row.default) for row in rows if len(row.default) <= 24), default=0)
+    lines = []
+    for row in rows:
+        start = f"  {row.key.ljust(key)}  {row.default.ljust(default)}  "
+        below = " " * (key + default + 6)
+        said = wrap(row.meaning, max(40, width - len(below))) or [""]
+        if len(row.default) > default:
+            lines += [start.rstrip(), *(below + line for line in said)]
+        else:
+            lines += [start + said[0], *(below + line for line in said[1:])]
+    return "\n".join(line.rstrip() for line in lines)
