@@ -43,11 +43,13 @@ class Composer:
     """Composes configurations of one verb from `conf/` and, in front of it, a folder of the user's own."""
 
     def __init__(self, verb: str, config_dir: Path | None = None) -> None:
+        theirs = GlobalHydra.instance().hydra  # of a notebook that uses Hydra itself: given back below
         GlobalHydra.instance().clear()
         path = create_config_search_path(str(CONF))
         if config_dir is not None:
             path.prepend("user", f"file://{config_dir.resolve()}")
         self.hydra = Hydra.create_main_hydra2("marginbench", path)
+        GlobalHydra.instance().hydra = theirs
         loader = self.hydra.config_loader
         assert isinstance(loader, ConfigLoaderImpl)
         self.loader = loader

@@ -34,6 +34,7 @@ ROOMS = {
         *("harness.files", *TOOLS),
     ),
     "harness/commands": ("harness", *TOOLS),
+    "harness/interface": ("harness", *TOOLS),
     "harness/validation": (
         *("harness.model", "harness.records", "harness.cell", "harness.references", "harness.running", *TOOLS),
     ),
