@@ -47,16 +47,25 @@ def certify(subject: Any, *given: Any, reference: bool = True, **named: Any) -> 
 def _of_point(problem: model.Problem, w: Any, b: float = 0.0, alpha: Any = None, *, reference: bool) -> Certificate:
     classes = getattr(problem, "classes", None) or SIGNS
     point = Point(_vector(w), b, None if alpha is None else _vector(alpha))
-    known = bounds_of(problem) if reference and alpha is None else None
-    return certificate(problem, point, known, classes=classes)
+    found = certificate(problem, point, classes=classes)
+    if found.dual is not None or not reference:
+        return found
+    return certificate(problem, point, bounds_of(problem), classes=classes)
 
 
 def _of_estimator(estimator: Any, X: Any, y: Any, *, reference: bool) -> Certificate:
     found = promise_of(estimator, X, y)
     needed = reference and found.point.alpha is None and found.judge == "optimum"
     known = bounds_of(found.problem) if needed else None
-    about = {"classes": found.classes, "judge": found.judge, "promise": found.text, "notes": found.notes}
-    return certificate(found.problem, found.point, known, **about)
+    return certificate(
+        found.problem,
+        found.point,
+        known,
+        classes=found.classes,
+        judge=found.judge,
+        promise=found.text,
+        notes=found.notes,
+    )
 
 
 def _vector(values: Any) -> Array:

@@ -90,7 +90,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """The class of each row."""
-        return Classes(*self.classes_).names(self.decision_function(X))
+        f = self.decision_function(X)
+        return Classes(*self.classes_).names(f)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

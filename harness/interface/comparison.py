@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from marginbench.datasets.digest import digest
 from marginbench.harness.cell.spec import make_problem
 from marginbench.harness.interface import engine, html
-from marginbench.harness.interface.data import Classes, folder_of_data, samples
+from marginbench.harness.interface.data import Classes, samples, stored
 from marginbench.harness.interface.methods import Method, pair_of
 from marginbench.harness.model.problem import Bias, InputError, Loss
 from marginbench.harness.records.record import Record
-from marginbench.harness.references.computed import references
-from marginbench.harness.references.library import Library
-from marginbench.harness.running.mapped_data import spill
-from marginbench.harness.running.sweep import Finished, run_cells
+from marginbench.harness.running.sweep import Finished
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,8 +59,7 @@ class Comparison:
 
     @cached_property
     def _references(self) -> Any:
-        keys = {record.problem for record in self.records}
-        return references([self.folder], keys) | Library().bounds(keys)
+        return engine.references_of(self.records, self.folder)
 
     @cached_property
     def frame(self) -> "pd.DataFrame":
@@ -151,8 +147,8 @@ def compare(
     'report.html'
     """
     given = samples(X, y, positive)
-    chosen = _each(methods, (str, tuple))
-    dataset = {"_target_": "marginbench.harness.interface.data.stored", "digest": digest(given.X, given.y)}
+    chosen = _each(methods, (str, type))
+    dataset = {"_target_": f"{stored.__module__}.{stored.__name__}", "digest": digest(given.X, given.y)}
     budgets, limit = engine.options("budget", budget, seed), engine.options("limits", limits, seed)
     cells = []
     for price in _each(C, (str,)):
@@ -163,11 +159,10 @@ def compare(
             cells += engine.cells(given, pairs, problem, dataset, name, budgets, limit, seed, repeats)
     if not cells:
         raise InputError("compare: no cells; needs at least one method, one C and one bias")
-    spill(given.X, given.y, dataset["digest"], folder_of_data())
     folder = Path(tempfile.mkdtemp(prefix="marginbench-")) if out is None else Path(out)
     shown = ", ".join(str(method) for method in chosen)
     command = f"marginbench.compare(X, y, methods=[{shown}])"
-    finished = run_cells(cells, {**engine.defaults(seed), "out": str(folder), "fresh": fresh}, name, command)
+    finished = engine.run_all(cells, given, folder, fresh, name, command, seed)
     if finished.interrupted and not finished.records:
         raise KeyboardInterrupt
     found = Comparison(finished, given.classes, command)

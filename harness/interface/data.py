@@ -122,7 +122,7 @@ def classes_of(y: object, positive: object = None) -> Classes:
 
 
 def _shown(values: Any) -> str:
-    return listed(np.asarray(values, dtype=object))
+    return listed([repr(value) for value in np.asarray(values).tolist()])
 
 
 def folder_of_data() -> Path:

@@ -20,17 +20,20 @@ from marginbench.harness.cell.certificate import certify
 from marginbench.harness.cell.run import Outcome, run_cell
 from marginbench.harness.cell.spec import Cell, Config, chosen_kind, instantiate, make_problem
 from marginbench.harness.compose import Composer
-from marginbench.harness.interface.data import Samples
+from marginbench.harness.interface.data import Samples, folder_of_data
 from marginbench.harness.interface.problem import DEFAULT_BIAS
 from marginbench.harness.model.bounds import Known
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import Bias, InputError, Loss, Problem, problem_key
 from marginbench.harness.model.programs import RegularisedRisk
 from marginbench.harness.model.solver import Solver
+from marginbench.harness.records.record import Record
+from marginbench.harness.references.computed import references
 from marginbench.harness.references.library import Library
 from marginbench.harness.running.isolation import Isolation, Limits
 from marginbench.harness.running.mapped_data import spill
-from marginbench.harness.running.sweep import check_numbers
+from marginbench.harness.running.sweep import Finished, check_numbers, run_cells
+from marginbench.harness.validation.examination import ROUTES
 
 
 @dataclass(frozen=True)
@@ -110,10 +113,32 @@ def cells(
     ]
 
 
+def routes(solver: Solver) -> list[str]:
+    """The formulations to try for a solver that was named without one, in this order."""
+    return [name for kind, names in ROUTES if issubclass(kind, solver.accepts) for name in names]
+
+
 def _whole(name: str, value: object, least: int) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise InputError(f"{name}={value!r}: needs a whole number, {least} or more")
     return int(value)
+
+
+# -- a sweep -----------------------------------------------------------------------------------------------------
+
+
+def run_all(
+    cells: Sequence[Cell], samples: Samples, out: Path, fresh: bool, name: str, command: str, seed: int
+) -> Finished:
+    """The cells as the command line runs them, on data given in memory. Results go below `out`."""
+    spill(samples.X, samples.y, digest(samples.X, samples.y), folder_of_data())
+    return run_cells(cells, {**defaults(seed), "out": str(out), "fresh": fresh}, name, command)
+
+
+def references_of(records: Sequence[Record], folder: Path) -> Any:
+    """What is known of the optima of these records, for tables and reports."""
+    keys = {record.problem for record in records}
+    return references([folder], keys) | Library().bounds(keys)
 
 
 # -- one run -----------------------------------------------------------------------------------------------------

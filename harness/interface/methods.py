@@ -15,12 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from marginbench.harness.cell.spec import Config, chosen_kind, instantiate, misfit
-from marginbench.harness.interface.engine import Pair, composer
+from marginbench.harness.interface.engine import Pair, composer, routes
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import InputError, Problem, problem_key
 from marginbench.harness.model.solver import Solver
 from marginbench.harness.solver_spec import solver_of
-from marginbench.harness.validation.examination import ROUTES
 
 SolverName: TypeAlias = str | Solver | type[Solver]
 Method: TypeAlias = SolverName | tuple[str, SolverName]
@@ -92,10 +91,9 @@ def _plain(name: str, fields: Config) -> Config:
 def natural_formulation(name: str, solver: Solver, problem: Problem) -> str:
     """The first formulation that writes this very problem as a program which the solver takes."""
     small = _few_rows(problem)
-    for kind, names in ROUTES:
-        for formulation in names if issubclass(kind, solver.accepts) else ():
-            if _fits(instantiate(formulation_config(formulation)), solver, small):
-                return formulation
+    for formulation in routes(solver):
+        if _fits(instantiate(formulation_config(formulation)), solver, small):
+            return formulation
     takes = " or ".join(kind.__name__ for kind in solver.accepts)
     raise InputError(f"{name}: no formulation writes this problem as {takes} for it; name one: (formulation, solver)")
 
