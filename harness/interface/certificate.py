@@ -19,7 +19,7 @@ class Certificate(cell.Certificate):
     marginbench's own, whose multipliers were checked; `reference` then says `stored` (proven and shipped) or
     `computed` (now). Empty: there is no D, and no gap.
     judge: `optimum`, by the gap, or `separation`, by mistakes: all that a perceptron promises.
-    promise: what the estimator promised to solve. notes: what could not be seen.
+    problem: the problem that was judged. promise: what the estimator promised to solve. notes: what cannot be seen.
     positive: the label that counts as +1.
     """
 
@@ -51,9 +51,8 @@ class Certificate(cell.Certificate):
         )
 
     def _separation(self) -> str:
-        rows = 0 if self.problem is None else self.problem.n
         if self.mistakes:
-            return f"{self.mistakes} of {rows} rows are on the wrong side: the data are not separated."
+            return f"The data are not separated: rows on the wrong side: {self.mistakes}."
         return f"Every row is on its side, with a geometric margin of {self.margin:.4g}."
 
     def _source(self) -> str:

@@ -1,6 +1,7 @@
 """Any method as a scikit-learn classifier for two classes."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.coef_ = solution.w[None, :]
         self.intercept_ = np.array([solution.b])
         self.alpha_ = solution.alpha
-        self.certificate_ = solution.certificate
+        self.certificate_ = replace(solution.certificate, problem=None)  # a fitted estimator does not keep its data
         self.status_ = solution.status
         self.n_iter_ = solution.record.iterations
         if solution.status != "solved" and solution.certificate.gap is not None:

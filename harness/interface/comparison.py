@@ -162,7 +162,7 @@ def compare(
     folder = Path(tempfile.mkdtemp(prefix="marginbench-")) if out is None else Path(out)
     shown = ", ".join(str(method) for method in chosen)
     command = f"marginbench.compare(X, y, methods=[{shown}])"
-    finished = engine.run_all(cells, given, folder, fresh, name, command, seed)
+    finished = engine.run_all(cells, given, folder, fresh, command, seed)
     if finished.interrupted and not finished.records:
         raise KeyboardInterrupt
     found = Comparison(finished, given.classes, command)

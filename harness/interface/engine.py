@@ -127,12 +127,10 @@ def _whole(name: str, value: object, least: int) -> int:
 # -- a sweep -----------------------------------------------------------------------------------------------------
 
 
-def run_all(
-    cells: Sequence[Cell], samples: Samples, out: Path, fresh: bool, name: str, command: str, seed: int
-) -> Finished:
-    """The cells as the command line runs them, on data given in memory. Results go below `out`."""
+def run_all(cells: Sequence[Cell], samples: Samples, out: Path, fresh: bool, command: str, seed: int) -> Finished:
+    """The cells as the command line runs them, on data given in memory. Results go to out/compare."""
     spill(samples.X, samples.y, digest(samples.X, samples.y), folder_of_data())
-    return run_cells(cells, {**defaults(seed), "out": str(out), "fresh": fresh}, name, command)
+    return run_cells(cells, {**defaults(seed), "out": str(out), "fresh": fresh}, "compare", command)
 
 
 def references_of(records: Sequence[Record], folder: Path) -> Any:

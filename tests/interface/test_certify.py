@@ -104,7 +104,7 @@ def test_a_perceptron_is_judged_by_separation():
     assert separated.proven.startswith("Every row is on its side")
     mixed = mb.certify(Perceptron().fit(A[hard], labels[hard]), A[hard], labels[hard])
     assert mixed.mistakes > 0
-    assert "on the wrong side" in mixed.proven
+    assert mixed.proven == f"The data are not separated: rows on the wrong side: {mixed.mistakes}."
 
 
 def test_sparse_data_and_data_frames_give_the_same_certificate():

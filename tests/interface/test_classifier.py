@@ -1,5 +1,7 @@
 """Methods as scikit-learn classifiers: scikit-learn's own checks, and what is ours."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -18,7 +20,7 @@ NAMES = np.where(y > 0, "benign", "malignant")
 
 CHECKED = [
     mb.estimator("auto"),
-    mb.estimator("coordinate_descent", iterations=10_000),
+    mb.estimator("coordinate_descent", iterations=1000),
     mb.estimator("liblinear"),
     mb.estimator("pegasos", iterations=200),  # it knows no gap, and would run until its seconds are spent
 ]
@@ -58,6 +60,11 @@ def test_an_answer_short_of_the_gap_is_warned_of():
 def test_a_method_that_does_not_take_the_problem_is_refused():
     with pytest.raises(InputError, match="skipped: Pegasos has no free bias"):
         mb.estimator("pegasos", bias="free").fit(X, y)
+
+
+def test_a_fitted_estimator_does_not_keep_its_data():
+    fitted = mb.estimator("liblinear").fit(X, y)
+    assert len(pickle.dumps(fitted)) < 20 * X.shape[0] < X.nbytes
 
 
 def test_parameters_survive_cloning():

@@ -69,7 +69,7 @@ def test_results_are_kept_where_the_user_says_and_found_again(tmp_path):
     first = mb.compare(X, y, "auto", name="mine", out=tmp_path)
     again = mb.compare(X, y, "auto", name="mine", out=tmp_path)
     fresh = mb.compare(X, y, "auto", name="mine", out=tmp_path, fresh=True)
-    assert first.folder.parent == tmp_path / "mine"
+    assert first.folder.parent == tmp_path / "compare"
     assert again.records[0].solve_seconds == first.records[0].solve_seconds
     assert fresh.records[0].solve_seconds != first.records[0].solve_seconds
     assert first.frame["dataset"].tolist() == ["mine"]
