@@ -7,7 +7,7 @@ and marker say the same without colour. Nothing is drawn through pyplot: no wind
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -46,13 +46,16 @@ def write(
 ) -> list[Path]:
     """All figures that the records have data for, into folder/figures; the paths of the SVG files."""
     folder = Path(folder) / "figures"
+    with matplotlib.rc_context(LOOK):
+        return [_save(figure, folder, name) for name, figure in drawn(records, references)]
+
+
+def drawn(records: Sequence[Record], references: Mapping[str, Bounds] | None = None) -> Iterator[tuple[str, Figure]]:
+    """Each figure that the records have data for, with its name."""
     comparison = Comparison.of(records, references)
     style = {label: _style(k) for k, label in enumerate(comparison.methods)}
-    drawn: list[Path] = []
     with matplotlib.rc_context(LOOK):
-        for name, figure in _figures(comparison, style):
-            drawn.append(_save(figure, folder, name))
-    return drawn
+        yield from _figures(comparison, style)
 
 
 def _figures(comparison: Comparison, style: dict[str, dict[str, Any]]):

@@ -111,7 +111,8 @@ def count(value: Any) -> str:
     return "" if x is None else f"{x:.0f}" if 10.0 <= x < 1e6 else f"{x:.3g}".replace("e+0", "e")
 
 
-def _page_rows(frame: pd.DataFrame) -> list[list[str]]:
+def page_rows(frame: pd.DataFrame) -> list[list[str]]:
+    """HEADERS and the message of each row, as text."""
     rows = []
     lines: Iterator[Any] = frame.astype(object).itertuples(index=False)
     for r, variant in zip(lines, _variants(frame), strict=True):
@@ -131,7 +132,7 @@ def _variants(frame: pd.DataFrame) -> list[str]:
 
 def markdown(frame: pd.DataFrame) -> str:
     """A pipe table. Nothing in a field can end the field, start a tag or open a link."""
-    lines = [[*HEADERS, "message"], ["---"] * 6 + ["---:"] * 5 + ["---"], *_page_rows(frame)]
+    lines = [[*HEADERS, "message"], ["---"] * 6 + ["---:"] * 5 + ["---"], *page_rows(frame)]
     return "".join(map(markdown_line, lines))
 
 
@@ -168,7 +169,7 @@ def latex(frame: pd.DataFrame) -> str:
         r"\bottomrule",
         r"\endfoot",
     ]
-    for row in _page_rows(frame):
+    for row in page_rows(frame):
         cells = [latex_text(cell) for cell in row[:6]] + [latex_number(latex_text(cell)) for cell in row[6:11]]
         lines.append(" & ".join(cells) + r" \\")
     return "\n".join([*lines, r"\end{longtable}", ""])
