@@ -115,15 +115,8 @@ def test_several_experiments_are_several_runs(tmp_path, capsys):
 def test_the_readmes_solver_runs_from_its_file_beside_others(tmp_path, capsys):
     (tmp_path / "readme_solver_in_run.py").write_text(README_SOLVER)
     file = f"{tmp_path}/readme_solver_in_run.py:Mine"
-    words = [
-        f"solver={file},sdca",
-        "solver.seed=5",
-        *SMALL,
-        "budget.gap=1e-6",
-        "budget.seconds=30",
-        f"out={tmp_path}/out",
-    ]
-    assert main(["run", *words]) == 0
+    words = [f"solver={file},sdca", "solver.seed=5", *SMALL, "budget.gap=1e-6", "budget.seconds=30"]
+    assert main(["run", *words, f"out={tmp_path}/out"]) == 0
     assert {(row["solver"], row["status"]) for row in rows(tmp_path / "out")} == {
         ("readme_solver_in_run.py:Mine", "solved"),
         ("sdca", "solved"),
