@@ -36,7 +36,7 @@ class Figures(dict[str, "Figure"]):
 def _svg(figure: "Figure") -> str:
     text = io.StringIO()
     figure.savefig(text, format="svg")
-    return f"<div>{text.getvalue()[text.getvalue().index('<svg') :]}</div>"
+    return f"<div style='overflow-x:auto'>{text.getvalue()[text.getvalue().index('<svg') :]}</div>"
 
 
 class Comparison:

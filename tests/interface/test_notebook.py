@@ -65,6 +65,5 @@ def test_a_certificate_is_shown_as_a_table(outputs):
 
 
 def test_a_solver_written_in_the_notebook(outputs):
-    assert "write it to a file and name it, as in &#x27;mine.py:Idle&#x27;" not in outputs[6]["text"]
     assert "write it to a file and name it, as in 'mine.py:Idle'" in outputs[6]["text"]
-    assert outputs[6]["text/plain"] in ("'inaccurate'", "'wrong'")
+    assert outputs[6]["text/plain"] == "'wrong'"

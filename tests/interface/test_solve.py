@@ -102,10 +102,10 @@ def test_fields_of_a_solver_reach_the_cell():
 
 
 def test_a_solver_in_a_file_of_the_users_own(tmp_path, monkeypatch):
-    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "mine_of_python.py").write_text(MINE)  # a name that no other test has imported
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    found = mb.solve(X, y, "mine.py:Mine", C=0.1, bias="none", budget={"gap": 1e-4})
+    found = mb.solve(X, y, "mine_of_python.py:Mine", C=0.1, bias="none", budget={"gap": 1e-4})
     assert found.status == "solved"
     assert (found.record.formulation, found.record.solver) == ("dual_qp", "Mine")
 
@@ -162,7 +162,7 @@ def test_the_hard_margin():
     found = mb.solve(easy, y, "hard_primal_qp", C=np.inf, bias="free")
     assert found.status == "solved"
     assert found.certificate.margin == pytest.approx(1.0 / np.linalg.norm(found.w), rel=1e-4)
-    assert mb.solve(X, y, "hard_primal_qp", C=np.inf, bias="free").status in ("infeasible", "solved")
+    assert mb.solve(X, y, "hard_primal_qp", C=np.inf, bias="free").status == "infeasible"
 
 
 def test_what_a_reader_sees():
