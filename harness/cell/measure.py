@@ -97,12 +97,12 @@ def trace(
     done: Callable[[Certificate], bool],
     wall: Callable[[], float] = time.perf_counter,
     cpu: Callable[[], float] = time.process_time,
-    tell: Callable[[Trace], None] = lambda _: None,
+    after_rung: Callable[[Trace], None] = lambda _: None,
 ) -> Trace:
     """Run `solver` on `program` until `done`, out of budget, or it ends by itself.
 
     `look` certifies an iterate; neither it nor anything else outside `next()` is on the clock. A solver that
-    restarts is charged its last rung only, and after each rung `tell` hears what there is: the next may never end.
+    restarts is charged its last rung only, and `after_rung` is called with the trace so far: the next may never end.
     """
     result, stops = Trace(), schedule()
     due, seconds, cpu_seconds = next(stops), 0.0, 0.0
@@ -143,7 +143,7 @@ def trace(
             result.ended_by = "seconds" if seconds > budget.seconds else "iterations"
             return result
         if solver.restarts:
-            tell(result)
+            after_rung(result)
 
 
 def pass_seconds(problem: Problem, wall: Callable[[], float] = time.perf_counter, least: float = 0.005) -> float:

@@ -46,11 +46,11 @@ def run_cell(
     digest: str,
     known: Bounds | None = None,
     wall: Callable[[], float] = time.perf_counter,
-    tell: Callable[[Outcome], None] = lambda _: None,
+    after_rung: Callable[[Outcome], None] = lambda _: None,
 ) -> Outcome:
     """Run a cell in this process. Exceptions of the solver pass through: who calls decides what they mean.
 
-    Of a solver that restarts, `tell` hears after each rung what the outcome would be if there were no further one.
+    Of a solver that restarts, `after_rung` is called with what the outcome would be if there were no further rung.
     """
     known = known or Bounds()
     formulation: Formulation = instantiate(cell.formulation)
@@ -84,7 +84,7 @@ def run_cell(
     outcome = partial(_outcome, record, problem, formulation, program, solver, budget, known, wall)
     try:
         done = partial(_done, formulation, budget)
-        result = trace(solver, program, look, budget, done, wall, tell=lambda so_far: tell(outcome(so_far)))
+        result = trace(solver, program, look, budget, done, wall, after_rung=lambda so_far: after_rung(outcome(so_far)))
     except InvalidPoint as error:
         record.status, record.message = "invalid", str(error)
         return Outcome(record)

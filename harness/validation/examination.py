@@ -36,15 +36,16 @@ from marginbench.harness.model.solver import Solver
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.status import status_of
 from marginbench.harness.references.library import Entry, Library
-from marginbench.harness.running.isolation import Isolation, Limits
+from marginbench.harness.running.isolation import Isolation
+from marginbench.harness.running.job import Limits
 from marginbench.harness.running.mapped_data import Data
 from marginbench.harness.running.optima import known_bounds
 from marginbench.harness.running.sweep import load
 from marginbench.harness.validation import memory_contract as footprint
-from marginbench.harness.validation.contract_process import check, check_apart
+from marginbench.harness.validation.contract_process import check, check_isolated
 from marginbench.harness.validation.contracts import LOST
 from marginbench.harness.validation.diagnosis import suspect
-from marginbench.harness.validation.scorecard import ACCURACIES, Line, Row, Scorecard
+from marginbench.harness.validation.scorecard import ACCURACIES, ContractLine, Row, Scorecard
 from marginbench.harness.validation.testbed import Setting, Subject
 
 ROUTES: tuple[tuple[type[Program], tuple[str, ...]], ...] = (
@@ -87,8 +88,8 @@ class Examination:
         self.settings: dict[tuple[str, bool], Setting] = {}
         self.suspected = 0
 
-    def scorecard(self, entries: Iterable[Entry], apart: bool = True) -> Scorecard:
-        """apart: check contracts in a process of their own, which a solver may crash or hang."""
+    def scorecard(self, entries: Iterable[Entry], isolated: bool = True) -> Scorecard:
+        """isolated: check each contract in a process of its own, which a solver may crash or hang."""
         if absent := missing(self.made):
             return Scorecard(self.name, self.held_to, [Row("", status="not_installed", message=absent)], [])
         rows = list(self.rows(entries))
@@ -96,11 +97,11 @@ class Examination:
         settings = tuple(islice(self.settings.values(), SETTINGS))
         if settings:
             subject = Subject(self.solver, settings, self.reference, self.held_to, self.seconds)
-            lines += check_apart(subject) if apart else check(subject)
+            lines += check_isolated(subject, self.isolation) if isolated else check(subject)
             lines.append(self._memory(settings[0]))
         return Scorecard(self.name, self.held_to, rows, lines if settings else [], library_versions(self.made))
 
-    def _memory(self, setting: Setting) -> Line:
+    def _memory(self, setting: Setting) -> ContractLine:
         cell = replace(self._cell(setting.problem), formulation=setting.formulation, formulation_name=setting.name)
         if hasattr(self.made, "cache_mb"):  # a cache is a constant: it shall not hide what grows
             cell = replace(cell, solver={**self.solver, "cache_mb": 1})
@@ -279,30 +280,32 @@ def _error(entry: Mapping[str, float | None], formulation: Formulation) -> float
 # -- contracts that the runs on the reference problems show -------------------------------------------------------
 
 
-def honest_accepts(rows: Iterable[Row]) -> Line:
+def honest_accepts(rows: Iterable[Row]) -> ContractLine:
     bad = [row for row in rows if status_of(row.status).broke]
     if bad:
         worst = f"{bad[0].problem} ({bad[0].formulation}): {bad[0].status}: {bad[0].message}"
-        return Line("honest accepts", "fail", f"broke on {len(bad)} programs that it accepts, first on {worst}")
-    return Line("honest accepts", "pass", "broke on no program that it accepts")
+        return ContractLine("honest accepts", "fail", f"broke on {len(bad)} programs that it accepts, first on {worst}")
+    return ContractLine("honest accepts", "pass", "broke on no program that it accepts")
 
 
-def honest_claims(rows: Iterable[Row]) -> Line:
+def honest_claims(rows: Iterable[Row]) -> ContractLine:
     bad = [row for row in rows if row.wrong_claim]
     if bad:
         worst = f"{bad[0].problem} ({bad[0].formulation}): {bad[0].message}"
-        return Line("honest claims", "fail", f"{len(bad)} claims were wrong, first {worst}")
-    return Line("honest claims", "pass", "no claim was wrong")
+        return ContractLine("honest claims", "fail", f"{len(bad)} claims were wrong, first {worst}")
+    return ContractLine("honest claims", "pass", "no claim was wrong")
 
 
-def anytime(rows: Iterable[Row], accuracy: float) -> Line:
+def anytime(rows: Iterable[Row], accuracy: float) -> ContractLine:
     """The answer is about as good as the best point it was seen to have, where the budget did not end it on its way."""
     ended = [row for row in rows if not row.late]
     compared = [(row.error, row.best, row.problem) for row in ended if row.error is not None and row.best is not None]
     lost = [(end, best, name) for end, best, name in compared if end > max(accuracy, LOST * best)]
     if not compared:
-        return Line("anytime", "not applicable", "no problem gave a curve")
+        return ContractLine("anytime", "not applicable", "no problem gave a curve")
     if lost:
         end, best, name = max(lost, key=lambda entry: entry[0] / entry[1])
-        return Line("anytime", "fail", f"ends with an error of {end:.0e} after one of {best:.0e} on {name}")
-    return Line("anytime", "pass", f"ends at most {LOST:g} times above its smallest error, or below {accuracy:.0e}")
+        return ContractLine("anytime", "fail", f"ends with an error of {end:.0e} after one of {best:.0e} on {name}")
+    return ContractLine(
+        "anytime", "pass", f"ends at most {LOST:g} times above its smallest error, or below {accuracy:.0e}"
+    )
