@@ -124,6 +124,7 @@ def interval(y: Array, upper: Array, alpha: Array, g: Array) -> tuple[float, flo
 @dataclass(frozen=True)
 class SMO(Solver):
     accepts = (BoxDual,)
+    memory_field = "cache_mb"
 
     tolerance: float = 1e-10
     cache_mb: float = 100.0

@@ -55,9 +55,10 @@ class Snapshot:
     def certificate(self) -> Certificate:
         return self.seen.certificate
 
-    def curve_entry(self) -> dict[str, Any]:
+    def curve_entry(self, bound: float | None = None) -> dict[str, Any]:
+        """bound: what theory promises of P - P* at this iterate."""
         c = self.certificate
-        return {
+        entry = {
             "iteration": self.iteration,
             "seconds": self.seconds,
             "primal": c.primal,
@@ -65,6 +66,7 @@ class Snapshot:
             "gap": c.gap,
             "own_residual": self.seen.own_residual,
         }
+        return entry if bound is None else entry | {"bound": bound}
 
 
 @dataclass

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.formulations.common import as_certificate, hard_margin, margin_columns, split_primal, vector
-from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.formulation import Formulation, Route
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import ConeProgram, Program
 from marginbench.harness.model.solver import Iterate
@@ -24,6 +24,7 @@ from marginbench.harness.model.solver import Iterate
 @dataclass(frozen=True)
 class MaxMargin(Formulation):
     gives: ClassVar[tuple[type[Program], ...]] = (ConeProgram,)
+    route: ClassVar[Route | None] = Route("margin", 30, (ConeProgram,))
 
     def judged(self, problem: Problem) -> Problem:
         return hard_margin(problem)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from marginbench.harness.formulations.common import needs_soft_hinge, risk, risk_point, sample_weight
-from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.formulation import Formulation, Route
 from marginbench.harness.model.problem import Point, Problem, sum_lambda
 from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
 from marginbench.harness.model.solver import Iterate
@@ -18,6 +18,7 @@ from marginbench.harness.model.solver import Iterate
 @dataclass(frozen=True)
 class RegularisedSum(Formulation):
     gives: ClassVar[tuple[type[Program], ...]] = (RegularisedRisk,)
+    route: ClassVar[Route | None] = Route("risk", 20, (RegularisedRisk,))
 
     def refuses(self, problem: Problem) -> str | None:
         return needs_soft_hinge(problem, "the regularised sum")

@@ -1,10 +1,10 @@
 """`marginbench validate`: a solver against the reference problems and against what every solver promises.
 
-Each problem is written in the way that is natural for the programs the solver accepts (`ROUTES`), run in a process of
-its own, and judged by the certificate, with the proven reference as lower bound. The promise: on every problem that it
-does not refuse, the relative gap falls to `Solver.accuracy`. Where the formulation has another optimum (the smoothed
-hinge) it is the residual of its own program; where only separation is promised, the share of mistakes. Speed is not
-promised: a run that the budget ended while its error was falling is shown as late, and breaks nothing.
+Each problem is written in the way that is natural for the programs that the solver accepts (`Formulation.route`), run
+in a process of its own, and judged by the certificate, with the proven reference as lower bound. The promise: on every
+problem that it does not refuse, the relative gap falls to `Solver.accuracy`. Where the formulation has another optimum
+(the smoothed hinge) it is the residual of its own program; where only separation is promised, the share of mistakes.
+Speed is not promised: a run that the budget ended while its error was falling is shown as late, and breaks nothing.
 """
 
 import json
@@ -31,7 +31,7 @@ from marginbench.harness.cell.spec import (
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import InputError, Point, Problem, problem_key
-from marginbench.harness.model.programs import BoxDual, ConeProgram, Program, QuadraticProgram, RegularisedRisk
+from marginbench.harness.model.programs import BoxDual, RegularisedRisk
 from marginbench.harness.model.solver import Solver
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.status import status_of
@@ -47,15 +47,6 @@ from marginbench.harness.validation.contracts import LOST
 from marginbench.harness.validation.diagnosis import suspect
 from marginbench.harness.validation.scorecard import ACCURACIES, ContractLine, Row, Scorecard
 from marginbench.harness.validation.testbed import Setting, Subject
-
-ROUTES: tuple[tuple[type[Program], tuple[str, ...]], ...] = (
-    (BoxDual, ("dual_qp", "hard_dual_qp")),
-    (QuadraticProgram, ("primal_qp", "hard_primal_qp")),
-    (QuadraticProgram, ("dual_qp", "hard_dual_qp")),
-    (RegularisedRisk, ("regularised_sum", "squared_hinge", "smoothed_hinge", "perceptron")),
-    (ConeProgram, ("max_margin",)),
-)
-"""For each kind of program, the formulations to try, in this order, until one can write the problem."""
 
 SUSPECTED = 3
 """Broken promises for which a cause is looked for."""
@@ -103,8 +94,8 @@ class Examination:
 
     def _memory(self, setting: Setting) -> ContractLine:
         cell = replace(self._cell(setting.problem), formulation=setting.formulation, formulation_name=setting.name)
-        if hasattr(self.made, "cache_mb"):  # a cache is a constant: it shall not hide what grows
-            cell = replace(cell, solver={**self.solver, "cache_mb": 1})
+        if self.made.memory_field:
+            cell = replace(cell, solver={**self.solver, self.made.memory_field: 1})
         kind = chosen_kind(instantiate(setting.formulation), self.made)
         return footprint.line(cell, issubclass(kind, BoxDual | RegularisedRisk), self.isolation, self.folder / "data")
 
@@ -154,12 +145,13 @@ class Examination:
         if len(self.formulations) == 1:
             return [list(self.formulations)]
         made: dict[str, Formulation] = {name: instantiate(config) for name, config in self.formulations.items()}
-        fit = {
-            name: chosen_kind(formulation, self.made)
-            for name, formulation in made.items()
-            if any(issubclass(kind, self.made.accepts) for kind in formulation.gives)
-        }
-        return [[name for name in names if fit.get(name) is kind] for kind, names in ROUTES]
+        routes: dict[str, list[str]] = {}
+        turns = ((formulation.route, name) for name, formulation in made.items() if formulation.route is not None)
+        for route, name in sorted(turns, key=lambda turn: turn[0].turn):
+            fits = any(issubclass(kind, self.made.accepts) for kind in made[name].gives)
+            if fits and chosen_kind(made[name], self.made) in route.kinds:
+                routes.setdefault(route.name, []).append(name)
+        return list(routes.values())
 
     def _misfit(self, cell: Cell, data: Data) -> str | None:
         """Why the formulation does not write this problem for this solver."""
@@ -270,7 +262,7 @@ def falling(errors: Sequence[tuple[float, float | None]], seconds: float, restar
 
 
 def _error(entry: Mapping[str, float | None], formulation: Formulation) -> float | None:
-    """What the promise is about, of an entry of a curve; the perceptron's own residual is its share of mistakes."""
+    """What the promise is about, of an entry of a curve; of a separation, the share of mistakes."""
     gap, own = entry["gap"], entry["own_residual"]
     if formulation.judge == "separation":
         return own
