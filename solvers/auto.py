@@ -55,6 +55,7 @@ class Auto(Solver):
     seed: int = 0
 
     accepts = (BoxDual,)
+    baseline = True
 
     def warm_up(self, program: Program) -> None:
         assert isinstance(program, BoxDual)

@@ -28,6 +28,7 @@ class Libsvm(Ladder):
     cache_mb: float = 200.0
 
     accepts = (BoxDual,)
+    memory_field = "cache_mb"
     requires: ClassVar = {"sklearn": ""}
     accuracy = 1e-3
 

@@ -16,11 +16,13 @@ after each epoch of n samples both are written out, which also stops rounding er
 The theory has no room for a free bias: F is not strongly convex in b.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from numba import njit
 
 from marginbench.harness.model.problem import InputError
@@ -89,6 +91,16 @@ class Pegasos(Compiled):
         if not program.lam > 0.0:
             return f"Pegasos' step 1/(lam t) needs lam > 0, not {program.lam}"
         return None
+
+    def bound(self, program: Program) -> Callable[[Mapping[str, Any]], float] | None:
+        """G^2 (1 + ln T) / (2 lam T) over lam, for F = lam P; T is the number of steps."""
+        assert isinstance(program, RegularisedRisk)
+        if not (self.project and self.average == "uniform"):
+            return None
+        X, lam = program.X, program.lam
+        norms = np.sqrt(np.asarray((X.multiply(X) if sp.issparse(X) else X**2).sum(axis=1)).ravel())
+        G = program.n * float((program.weight * norms).max()) + float(np.sqrt(lam * program.weight.sum()))
+        return lambda info: G**2 * (1.0 + math.log(info["steps"])) / (2.0 * lam**2 * info["steps"])
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, RegularisedRisk)

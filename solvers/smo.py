@@ -108,6 +108,7 @@ def update_pairs(rows, y, upper, gamma, K, tiny, tolerance, time, alpha, g, cach
 @dataclass(frozen=True)
 class SMO(Compiled):
     accepts = (BoxDual,)
+    memory_field = "cache_mb"
 
     tolerance: float = 1e-10
     cache_mb: float = 100.0

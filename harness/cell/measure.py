@@ -55,9 +55,10 @@ class Snapshot:
     def certificate(self) -> Certificate:
         return self.seen.certificate
 
-    def curve_entry(self) -> dict[str, Any]:
+    def curve_entry(self, bound: float | None = None) -> dict[str, Any]:
+        """bound: what theory promises of P - P* at this iterate."""
         c = self.certificate
-        return {
+        entry = {
             "iteration": self.iteration,
             "seconds": self.seconds,
             "primal": c.primal,
@@ -65,6 +66,7 @@ class Snapshot:
             "gap": c.gap,
             "own_residual": self.seen.own_residual,
         }
+        return entry if bound is None else entry | {"bound": bound}
 
 
 @dataclass
@@ -97,12 +99,12 @@ def trace(
     done: Callable[[Certificate], bool],
     wall: Callable[[], float] = time.perf_counter,
     cpu: Callable[[], float] = time.process_time,
-    tell: Callable[[Trace], None] = lambda _: None,
+    after_rung: Callable[[Trace], None] = lambda _: None,
 ) -> Trace:
     """Run `solver` on `program` until `done`, out of budget, or it ends by itself.
 
     `look` certifies an iterate; neither it nor anything else outside `next()` is on the clock. A solver that
-    restarts is charged its last rung only, and after each rung `tell` hears what there is: the next may never end.
+    restarts is charged its last rung only, and `after_rung` is called with the trace so far: the next may never end.
     """
     result, stops = Trace(), schedule()
     due, seconds, cpu_seconds = next(stops), 0.0, 0.0
@@ -143,7 +145,7 @@ def trace(
             result.ended_by = "seconds" if seconds > budget.seconds else "iterations"
             return result
         if solver.restarts:
-            tell(result)
+            after_rung(result)
 
 
 def pass_seconds(problem: Problem, wall: Callable[[], float] = time.perf_counter, least: float = 0.005) -> float:

@@ -46,11 +46,11 @@ def run_cell(
     digest: str,
     known: Bounds | None = None,
     wall: Callable[[], float] = time.perf_counter,
-    tell: Callable[[Outcome], None] = lambda _: None,
+    after_rung: Callable[[Outcome], None] = lambda _: None,
 ) -> Outcome:
     """Run a cell in this process. Exceptions of the solver pass through: who calls decides what they mean.
 
-    Of a solver that restarts, `tell` hears after each rung what the outcome would be if there were no further one.
+    Of a solver that restarts, `after_rung` is called with what the outcome would be if there were no further rung.
     """
     known = known or Bounds()
     formulation: Formulation = instantiate(cell.formulation)
@@ -84,7 +84,7 @@ def run_cell(
     outcome = partial(_outcome, record, problem, formulation, program, solver, budget, known, wall)
     try:
         done = partial(_done, formulation, budget)
-        result = trace(solver, program, look, budget, done, wall, tell=lambda so_far: tell(outcome(so_far)))
+        result = trace(solver, program, look, budget, done, wall, after_rung=lambda so_far: after_rung(outcome(so_far)))
     except InvalidPoint as error:
         record.status, record.message = "invalid", str(error)
         return Outcome(record)
@@ -107,10 +107,13 @@ def _outcome(
 ) -> Outcome:
     """`record` with all that a run has shown, and the point that counts."""
     record, answer = replace(record), result.answer(solver.restarts)
-    record.info = {"judge": formulation.judge, "restarts": solver.restarts}
-    if isinstance(program, RegularisedRisk):  # R of the bounds that theory promises
-        record.info["radius"] = math.sqrt(certificate.radius2(problem))
-    _fill(record, problem, answer, result, wall)
+    record.info = {
+        "judge": formulation.judge,
+        "restarts": solver.restarts,
+        "baseline": solver.baseline,
+        "peer": bool(solver.requires),
+    }
+    _fill(record, problem, program, solver, answer, result, wall)
     if formulation.judge == "separation":  # it promises a separator, not the optimum: the gap would say nothing of it
         record.dual, record.dual_source, record.gap = None, "", None
     _theory(record, program, problem, known)
@@ -171,11 +174,19 @@ def _look(
 
 def _done(formulation: Formulation, budget: Budget, found: Certificate) -> bool:
     if formulation.judge == "separation":
-        return False  # the perceptron stops by itself, after an epoch without a mistake
+        return False  # such a solver stops by itself, after an epoch without a mistake
     return found.gap is not None and found.gap <= budget.gap and found.feasible
 
 
-def _fill(record: Record, problem: Problem, answer: Snapshot, result: Trace, wall: Callable[[], float]) -> None:
+def _fill(
+    record: Record,
+    problem: Problem,
+    program: Program,
+    solver: Solver,
+    answer: Snapshot,
+    result: Trace,
+    wall: Callable[[], float],
+) -> None:
     found = answer.certificate
     for name in CERTIFIED:
         setattr(record, name, getattr(found, name))
@@ -187,7 +198,8 @@ def _fill(record: Record, problem: Problem, answer: Snapshot, result: Trace, wal
     record.passes = answer.seconds / record.pass_seconds if record.pass_seconds > 0 else None
     record.iterations = answer.iteration
     record.info |= {**answer.info, **({"said": answer.said} if answer.said else {})}
-    record.curve = [snapshot.curve_entry() for snapshot in result.snapshots]
+    bound = solver.bound(program) or (lambda _: None)
+    record.curve = [snapshot.curve_entry(bound(snapshot.info)) for snapshot in result.snapshots]
 
 
 def _theory(record: Record, program: Program, problem: Problem, known: Bounds) -> None:

@@ -5,6 +5,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -89,6 +90,17 @@ def misfit(formulation: Formulation, solver: Solver, problem: Problem) -> str | 
 def chosen_kind(formulation: Formulation, solver: Solver) -> type[Program]:
     """The program both know; the solver's order of preference decides."""
     return next(kind for wanted in solver.accepts for kind in formulation.gives if issubclass(kind, wanted))
+
+
+def routes_of(solver: Solver, formulations: Mapping[str, Formulation]) -> list[list[str]]:
+    """The formulations that are natural for a solver, by name: for each route those that take turns on it."""
+    routes: dict[str, list[str]] = {}
+    turns = ((formulation.route, name) for name, formulation in formulations.items() if formulation.route is not None)
+    for route, name in sorted(turns, key=lambda turn: turn[0].turn):
+        fits = any(issubclass(kind, solver.accepts) for kind in formulations[name].gives)
+        if fits and chosen_kind(formulations[name], solver) in route.kinds:
+            routes.setdefault(route.name, []).append(name)
+    return list(routes.values())
 
 
 def library_versions(solver: Solver) -> dict[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from marginbench.harness.formulations.common import HARD, box_dual, dual_point, gram_program
-from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.formulation import Formulation, Route
 from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import BoxDual, Program, QuadraticProgram
 from marginbench.harness.model.solver import Iterate
@@ -19,6 +19,7 @@ from marginbench.harness.model.solver import Iterate
 @dataclass(frozen=True)
 class DualQP(Formulation):
     gives: ClassVar[tuple[type[Program], ...]] = (BoxDual, QuadraticProgram)
+    route: ClassVar[Route | None] = Route("dual", 10, (BoxDual, QuadraticProgram))
 
     def refuses(self, problem: Problem) -> str | None:
         return HARD if problem.hard else None

@@ -18,7 +18,7 @@ from marginbench.harness.formulations.common import (
     hard_margin,
     vector,
 )
-from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.formulation import Formulation, Route
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import BoxDual, Program, QuadraticProgram
 from marginbench.harness.model.solver import Iterate
@@ -27,6 +27,7 @@ from marginbench.harness.model.solver import Iterate
 @dataclass(frozen=True)
 class HardDualQP(Formulation):
     gives: ClassVar[tuple[type[Program], ...]] = (BoxDual, QuadraticProgram)
+    route: ClassVar[Route | None] = Route("dual", 11, (BoxDual, QuadraticProgram))
 
     def judged(self, problem: Problem) -> Problem:
         return hard_margin(problem)

@@ -22,7 +22,7 @@ from marginbench.harness.formulations.common import (
     split_primal,
     vector,
 )
-from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.formulation import Formulation, Route
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import Program, QuadraticProgram
 from marginbench.harness.model.solver import Iterate
@@ -31,6 +31,7 @@ from marginbench.harness.model.solver import Iterate
 @dataclass(frozen=True)
 class HardPrimalQP(Formulation):
     gives: ClassVar[tuple[type[Program], ...]] = (QuadraticProgram,)
+    route: ClassVar[Route | None] = Route("primal", 1, (QuadraticProgram,))
 
     def judged(self, problem: Problem) -> Problem:
         return hard_margin(problem)

@@ -22,7 +22,7 @@ from marginbench.harness.formulations.common import (
     split_primal,
     vector,
 )
-from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.formulation import Formulation, Route
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import ConeProgram, Program
 from marginbench.harness.model.solver import Iterate
@@ -31,6 +31,7 @@ from marginbench.harness.model.solver import Iterate
 @dataclass(frozen=True)
 class MaxMargin(Formulation):
     gives: ClassVar[tuple[type[Program], ...]] = (ConeProgram,)
+    route: ClassVar[Route | None] = Route("margin", 30, (ConeProgram,))
 
     def judged(self, problem: Problem) -> Problem:
         return hard_margin(problem)

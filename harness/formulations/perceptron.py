@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from marginbench.harness.formulations.common import hard_margin, risk, risk_point
-from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.formulation import Formulation, Route
 from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import PerceptronLoss, Program, RegularisedRisk
 from marginbench.harness.model.solver import Iterate
@@ -23,6 +23,7 @@ from marginbench.harness.model.solver import Iterate
 @dataclass(frozen=True)
 class Perceptron(Formulation):
     gives: ClassVar[tuple[type[Program], ...]] = (RegularisedRisk,)
+    route: ClassVar[Route | None] = Route("risk", 23, (RegularisedRisk,))
     judge: ClassVar[str] = "separation"
 
     def judged(self, problem: Problem) -> Problem:

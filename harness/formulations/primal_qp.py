@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.formulations.common import HARD, diagonal, margin_columns, sizes, split_primal, vector
-from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.formulation import Formulation, Route
 from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import Program, QuadraticProgram
 from marginbench.harness.model.solver import Iterate
@@ -23,6 +23,7 @@ from marginbench.harness.model.solver import Iterate
 @dataclass(frozen=True)
 class PrimalQP(Formulation):
     gives: ClassVar[tuple[type[Program], ...]] = (QuadraticProgram,)
+    route: ClassVar[Route | None] = Route("primal", 0, (QuadraticProgram,))
 
     def refuses(self, problem: Problem) -> str | None:
         return HARD if problem.hard else None

@@ -6,8 +6,10 @@ The objective is P(w, b) / C, in the same (w, b).
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from marginbench.harness.formulations.common import HingeRisk, risk, sample_weight
+from marginbench.harness.model.formulation import Route
 from marginbench.harness.model.problem import Problem, sum_lambda
 from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
 
@@ -15,6 +17,7 @@ from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
 @dataclass(frozen=True)
 class RegularisedSum(HingeRisk):
     objective = "the regularised sum"
+    route: ClassVar[Route | None] = Route("risk", 20, (RegularisedRisk,))
 
     def program(self, problem: Problem, kind: type[Program]) -> RegularisedRisk:
         return risk(problem, sum_lambda(problem.C), sample_weight(problem), Hinge())

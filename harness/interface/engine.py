@@ -19,7 +19,15 @@ import numpy as np
 from marginbench.datasets.digest import digest
 from marginbench.harness.cell.certificate import certify
 from marginbench.harness.cell.run import Outcome, run_cell
-from marginbench.harness.cell.spec import Cell, Config, chosen_kind, instantiate, judged_problem, make_problem
+from marginbench.harness.cell.spec import (
+    Cell,
+    Config,
+    chosen_kind,
+    instantiate,
+    judged_problem,
+    make_problem,
+    routes_of,
+)
 from marginbench.harness.compose import Composer
 from marginbench.harness.interface.data import Samples, folder_of_data
 from marginbench.harness.interface.problem import DEFAULT_BIAS
@@ -33,7 +41,6 @@ from marginbench.harness.references import library
 from marginbench.harness.running.isolation import Isolation, Limits
 from marginbench.harness.running.mapped_data import spill
 from marginbench.harness.running.sweep import Finished, check_numbers, run_cells
-from marginbench.harness.validation.examination import ROUTES
 
 
 @dataclass(frozen=True)
@@ -115,7 +122,9 @@ def cells(
 
 def routes(solver: Solver) -> list[str]:
     """The formulations to try for a solver that was named without one, in this order."""
-    return [name for kind, names in ROUTES if issubclass(kind, solver.accepts) for name in names]
+    names = composer().names("formulation")
+    made = {name: instantiate(composer().config([f"formulation={name}"])["formulation"]) for name in names}
+    return [name for route in routes_of(solver, made) for name in route]
 
 
 def _whole(name: str, value: object, least: int) -> int:

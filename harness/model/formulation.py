@@ -1,11 +1,23 @@
 """The protocol of a formulation: one way to write the max-margin problem down, and the way back."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import Program
 from marginbench.harness.model.solver import Iterate
+
+
+class Route(NamedTuple):
+    """How `marginbench validate` uses a formulation.
+
+    Formulations of the same name take turns until one of them can write the problem; each name gives a row.
+    """
+
+    name: str
+    turn: int
+    kinds: tuple[type[Program], ...]
+    """Programs that it is asked for."""
 
 
 class Formulation(ABC):
@@ -15,10 +27,13 @@ class Formulation(ABC):
     """Programs it can write."""
 
     judge: ClassVar[str] = "optimum"
-    """`optimum`: by the gap of the judged problem. `separation`: by mistakes (the perceptron's promise)."""
+    """`optimum`: by the gap of the judged problem. `separation`: by mistakes."""
 
     exact: ClassVar[bool] = True
     """False where its optimum is not that of the judged problem (the smoothed hinge)."""
+
+    route: ClassVar[Route | None] = None
+    """None where `marginbench validate` uses it only when the user names it."""
 
     def refuses(self, problem: Problem) -> str | None:
         """Why this problem cannot be written this way; None when it can."""

@@ -15,7 +15,7 @@ benchmark and works in a notebook: `next(itertools.islice(Halving().iterates(pro
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, Literal
@@ -61,6 +61,17 @@ class Solver(ABC):
 
     accuracy: ClassVar[float] = 1e-6
     """The relative gap that `marginbench validate` holds it to, on every program it accepts."""
+
+    baseline: ClassVar[bool] = False
+    """True for the one that a report compares the others with, unless its reader chooses."""
+
+    memory_field: ClassVar[str] = ""
+    """The field that says how many MB it may keep, if there is one. `marginbench validate` makes it small: memory that
+    is constant shall not hide memory that grows."""
+
+    def bound(self, program: Program) -> Callable[[Mapping[str, Any]], float | None] | None:
+        """What theory promises of P - P*, as a function of an iterate's `info`; None without such a promise."""
+        return None
 
     def refuses(self, program: Program) -> str | None:
         """Why this program cannot be solved although its type is accepted; None when it can."""

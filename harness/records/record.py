@@ -61,7 +61,8 @@ class Record:
     info: dict[str, Any] = field(default_factory=dict)
     """What the solver said of its last iterate."""
     curve: list[dict[str, Any]] = field(default_factory=list)
-    """One entry per evaluated iterate: iteration, seconds, primal, dual, gap, own_residual."""
+    """One entry per evaluated iterate: iteration, seconds, primal, dual, gap, own_residual; and bound, where theory
+    promises one of P - P*."""
     versions: dict[str, str] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
     schema: int = SCHEMA

@@ -3,9 +3,10 @@
 import json
 import os
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from importlib.metadata import version
+from importlib.metadata import requires, version
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,12 @@ from marginbench.harness.files import write_atomically
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.records.machine import processor
 
-PACKAGES = (
-    "marginbench",
-    "numpy",
-    "scipy",
-    "numba",
-    "cvxpy",
-    "osqp",
-    "clarabel",
-    "scikit-learn",
-    "pandas",
-    "hydra-core",
-)
+
+def package_versions() -> dict[str, str]:
+    """marginbench, and what it cannot run without."""
+    needed = [line for line in requires("marginbench") or [] if "extra ==" not in line]
+    names = ["marginbench", *(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in needed)]
+    return {name: version(name) for name in names}
 
 
 def earlier_runs(out: Path, name: str) -> list[Path]:
@@ -54,7 +49,7 @@ def write_provenance(
     about = {
         "command": command,
         "started": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": package_versions(),
         "machine": {
             "system": f"{platform.system()} {platform.machine()}",
             "python": platform.python_version(),

@@ -1,9 +1,9 @@
 """Time to accuracy: how long each method takes to come within 1e-2, 1e-3, 1e-6, 1e-9 of the optimum, and who is first.
 
 From the stored curves: seconds (build + solve) of the earliest iterate, or of the fastest rung of a ladder, whose
-relative error is small enough. Own solvers are held to their certified gap. A *peer*, a solver that wraps a library
-(the record's `versions` name more than the source of its module), may also be right without a proof of its own: its
-error is the smaller of certified gap and suboptimality against the best lower bound known.
+relative error is small enough. Own solvers are held to their certified gap. A *peer*, a solver that wraps a library,
+may also be right without a proof of its own: its error is the smaller of certified gap and suboptimality against the
+best lower bound known.
 
     t[a, p, s]   median over repeats; infinity: never reached in the time given; NaN: never ran on p (a misfit, a
                  missing library), so that p says nothing about s
@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from marginbench.harness.model.bounds import ROUNDING, Bounds
+from marginbench.harness.old_names import current_name
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.status import status_of
 from marginbench.harness.reporting.comparison import Comparison, Family, Task, number
@@ -35,8 +36,11 @@ BEST = "best peer"
 
 
 def wraps_a_library(r: Record) -> bool:
-    module = str((r.cell.get("solver") or {}).get("_target_", "")).rpartition(".")[0]
-    return bool(set(r.versions) - {module})
+    """As the record says; those of version 0.1 name more in `versions` than the source of the solver's module."""
+    if "peer" in r.info:
+        return bool(r.info["peer"])
+    module = current_name(str((r.cell.get("solver") or {}).get("_target_", ""))).rpartition(".")[0]
+    return bool({current_name(name) for name in r.versions} - {module})
 
 
 def reached(r: Record, accuracy: float, known: Bounds) -> float:
@@ -190,12 +194,15 @@ def _pair(r: Ratio, methods: list[str], t: np.ndarray, tasks: list[Task], floor:
 
 
 def _base(family: Family, peers: set[str], t: np.ndarray) -> str:
-    """`auto` where it ran; else the own method that reaches the third accuracy most often, the fastest of those."""
+    """The one whose solver is the base line; else the own method that most often reaches the third accuracy.
+
+    Of several, the fastest.
+    """
 
     def rank(label: str) -> tuple[bool, bool, int, float]:
         column = t[:, family.methods.index(label)]
         arrived = column[np.isfinite(column)]
-        chosen = any(r.solver == "auto" for task in family.tasks for r in task.runs.get(label, []))
+        chosen = any(r.info.get("baseline") for task in family.tasks for r in task.runs.get(label, []))
         return not chosen, label in peers, -arrived.size, float(np.log(np.maximum(arrived, 1e-9)).sum())
 
     return min(family.methods, key=rank)

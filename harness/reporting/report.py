@@ -35,7 +35,7 @@ from marginbench.harness.reporting.comparison import (
     show_C,
     succeeded,
 )
-from marginbench.harness.reporting.series import X_AXES, Y_AXES, Curve, Panel, curves, panels
+from marginbench.harness.reporting.series import SPECIAL, X_AXES, Y_AXES, Curve, Panel, curves, panels
 
 HERE = Path(__file__).parent
 FIRST = [
@@ -114,6 +114,7 @@ def page(
         accuracies=frontier.ACCURACIES,
         tasks=[_task(task) for task in comparison.tasks],
         special=panels(comparison),
+        headings=SPECIAL,
         matrix=_matrix(comparison),
         rows=frame.astype(object).where(frame.notna(), None).to_dict("records"),
         labels=comparison.labels,

@@ -3,6 +3,7 @@
 import json
 import math
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
@@ -41,6 +42,7 @@ class Curve:
     x: dict[str, Values]
     y: dict[str, Values]
     bound: Values = field(default_factory=list)
+    """What theory promises of the suboptimality; empty where it promises nothing."""
 
 
 def curves(task: Task, most: int = 6) -> list[Curve]:
@@ -68,8 +70,11 @@ def curve(r: Record, label: str, known: Bounds, main: bool = True, points: int =
         "suboptimality": [known.suboptimality(e.get("primal")) for e in entries],
         "own_residual": [number(e.get("own_residual")) for e in entries],
     }
-    drawn = {name: [None if v is None else max(v, FLOOR) for v in values] for name, values in y.items()}
-    return Curve(label, main, ladder, x, drawn, pegasos_bound(r, x["iterations"], known))
+    drawn = {name: [_floored(v) for v in values] for name, values in y.items()}
+    promised = [number(e.get("bound")) for e in entries]
+    scale = max(1.0, abs(known.lower)) if math.isfinite(known.lower) else math.inf
+    bound = [None if v is None else v / scale for v in promised] if math.isfinite(scale) and any(promised) else []
+    return Curve(label, main, ladder, x, drawn, bound)
 
 
 def _goes_back(entries: list[dict[str, Any]]) -> bool:
@@ -85,30 +90,6 @@ def _thinned(entries: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     step = math.log(len(entries)) / (most // 2 - 1)
     marks = {min(round(math.exp(k * step)), len(entries)) for k in range(most // 2)}
     return [entries[k] for k in sorted({mark - 1 for mark in marks} | {len(entries) - mark for mark in marks})]
-
-
-def pegasos_bound(r: Record, iterations: Values, known: Bounds) -> Values:
-    """n C G^2 (1 + ln T) / (2 lam T) over max(1, D), lam = 1/(Cn), G = max ||x_i|| + sqrt(lam): what theory promises
-    the uniform average of the projected iterates, as a suboptimality. Empty for every other method.
-
-    From the record: info["radius"] = max ||x_i|| in the space it runs in, info["steps"] = T of the answer.
-    """
-    solver, radius, steps = r.cell.get("solver") or {}, number(r.info.get("radius")), number(r.info.get("steps"))
-    promised = solver.get("project") and solver.get("average") == "uniform"
-    weighted = (r.cell.get("problem") or {}).get("weight")
-    if not promised or weighted or not (radius and steps and r.iterations and math.isfinite(known.lower + r.C)):
-        return []
-    Cn = r.C * r.n
-    lam = 1.0 / Cn
-    G = radius + math.sqrt(lam)
-
-    def at(iteration: float | None) -> float | None:
-        if not iteration:
-            return None
-        T = max(iteration * steps / (r.iterations or 1), 1.0)
-        return Cn * G**2 * (1.0 + math.log(T)) / (2.0 * lam * T) / max(1.0, abs(known.lower))
-
-    return [at(k) for k in iterations]
 
 
 # -- effects of parameters -----------------------------------------------------------------------------------------
@@ -136,11 +117,7 @@ class Panel:
 
 def panels(comparison: Comparison) -> dict[str, list[Panel]]:
     """The special charts that the records have data for, by name of the figure."""
-    found = {
-        "smoothing": smoothing(comparison),
-        "effect_of_C": effect_of_C(comparison),
-        "perceptron": perceptron(comparison),
-    }
+    found = {name: make(comparison) for name, (_, _, make) in SPECIAL.items()}
     return {name: charts for name, charts in found.items() if charts}
 
 
@@ -202,13 +179,13 @@ def _support(r: Record) -> float | None:
     return None if any(c is None for c in counts) else float(sum(c or 0 for c in counts))
 
 
-def perceptron(comparison: Comparison) -> list[Panel]:
+def updates(comparison: Comparison) -> list[Panel]:
     """Updates against Novikoff's bound (R / gamma)^2: no point may lie above the diagonal."""
     points: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for r, label in zip(comparison.records, comparison.labels, strict=True):
-        bound, updates = number(r.updates_bound), number(r.updates)
-        if bound and updates and r.status == "solved":
-            points[label].append((bound, updates))
+        bound, made = number(r.updates_bound), number(r.updates)
+        if bound and made and r.status == "solved":
+            points[label].append((bound, made))
     if not points:
         return []
     lines = [Line(label, [x for x, _ in p], [y for _, y in p], "points") for label, p in sorted(points.items())]
@@ -219,3 +196,19 @@ def perceptron(comparison: Comparison) -> list[Panel]:
 
 def _floored(value: float | None) -> float | None:
     return None if value is None else max(value, FLOOR)
+
+
+SPECIAL: dict[str, tuple[str, str, Callable[[Comparison], list[Panel]]]] = {
+    "smoothing": (
+        "What smoothing costs",
+        "A smoothed hinge solved exactly still misses the optimum of the hinge, by at most C n δ / 2.",
+        smoothing,
+    ),
+    "effect_of_C": ("The effect of C", "Of the runs that succeeded.", effect_of_C),
+    "updates": (
+        "Updates and Novikoff's bound",
+        "From w = 0 there are at most (R / gamma)² updates: no point lies above the line.",
+        updates,
+    ),
+}
+"""Name of the figure -> its heading, what it shows, and its charts."""

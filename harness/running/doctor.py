@@ -28,11 +28,11 @@ from marginbench.harness.rowops.rows import rows_of
 from marginbench.harness.running.confinement import (
     MEMORY_LIMIT,
     PR_SET_CHILD_SUBREAPER,
-    Limits,
     limit_memory,
     process_control,
 )
 from marginbench.harness.running.isolation import Isolation
+from marginbench.harness.running.job import Limits
 from marginbench.harness.running.mapped_data import spill
 from marginbench.harness.running.supervisor import end_children
 

@@ -1,10 +1,12 @@
-"""Run a cell in a process of its own, so that nothing it does can hurt its neighbours.
+"""Run work in a process of its own, so that nothing it does can hurt its neighbours.
 
     with Isolation() as isolation:
         outcome = isolation.run(cell, data, digest, known, Limits(seconds=60, memory_mb=4096), log)
+        result = isolation.do(Job("package.module.function", (argument,), Limits()))
 
-Whatever the solver does (raise, crash, hang, allocate without end, leave children behind), `run` returns an Outcome
-whose record says what happened. The processes are those of `zygote.py`; a cell costs a fork of one of them.
+Whatever happens there (it raises, crashes, hangs, allocates without end, leaves children behind), `run` returns an
+Outcome whose record says so, and `do` a Result. The processes are those of `fork_server.py`; a job costs a fork of one
+of them.
 """
 
 import contextlib
@@ -17,7 +19,7 @@ import struct
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -25,74 +27,78 @@ from marginbench.harness.cell.run import Outcome
 from marginbench.harness.cell.spec import Cell
 from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
-from marginbench.harness.records.codec import dumps, loads
-from marginbench.harness.running.confinement import Limits, Order
+from marginbench.harness.records.codec import loads
+from marginbench.harness.running.cell_job import Order
 from marginbench.harness.running.fork_server import receive, send
-from marginbench.harness.running.mapped_data import spill
-from marginbench.harness.running.outcome import blank, judge, lost
-
-__all__ = ["Isolation", "Limits", "spill"]
+from marginbench.harness.running.job import Job, Limits, Result
+from marginbench.harness.running.outcome import outcome_of
+from marginbench.harness.running.result import lost, result_of
 
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA", "BLIS", "RAYON")
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in LIBRARIES} | {
     "VECLIB_MAXIMUM_THREADS": "1",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pandas brings it, scikit-learn brings pandas
 }
-"""For numerical libraries, before they are loaded: a core is shared with nobody, and a fork is of all there is."""
+"""For numerical libraries, before they are loaded. A job has one core; and fork copies one thread only, so that there
+must be no other."""
 
-PATIENCE = 120.0
-"""Seconds for the first interpreter to start, and for a solver to import and compile what it needs."""
+STARTUP_SECONDS = 120.0
+"""For the first interpreter to start, and for a solver to import and compile what it needs."""
 
-GRACE = 1.5
-"""Seconds for a family to end a cell that is over its time, and to report."""
+GRACE_SECONDS = 1.5
+"""For a parent to end a job that is over its time, and to report."""
 
 
-class Silent(Exception):
-    """A process of ours does not answer: it died, or hangs."""
+class NoAnswer(Exception):
+    """A process of ours died, or hangs."""
+
+    def __init__(self, hangs: bool) -> None:
+        super().__init__("hangs" if hangs else "died")
+        self.hangs = hangs
 
 
 @dataclass
-class Family:
-    """Our end of a family: its socket, its process, and what it has been warmed for."""
+class Parent:
+    """Our end of a process that jobs are forked from: its socket, its number, and what it has been warmed for."""
 
     channel: socket.socket
     pid: int
     warmed: set[str] = field(default_factory=set)
     alive: bool = True
 
-    def ask(self, warm: bool, order: Order, seconds: float) -> list[bytes]:
-        """Give an order and wait for the answer. Silent when none comes; the family is then ended."""
+    def ask(self, warm: bool, job: Job, seconds: float) -> list[bytes]:
+        """Give a job and wait for the answer. NoAnswer when none comes; the process is then ended."""
         try:
             self.channel.settimeout(seconds)
-            send(self.channel, pickle.dumps((warm, order)))
+            send(self.channel, pickle.dumps((warm, job)))
             parts = receive(self.channel, 1 if warm else 3)
         except ConnectionError:
             parts = None
-        except BaseException as error:  # an interrupt too: a late answer must not be taken for that of the next cell
+        except BaseException as error:  # an interrupt too: a late answer must not be taken for that of the next job
             self.end()
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
             if isinstance(error, TimeoutError):
-                raise Silent("hangs") from None
+                raise NoAnswer(hangs=True) from None
             raise
         if parts is None:
             self.end()
-            raise Silent("died")
+            raise NoAnswer(hangs=False)
         return parts
 
     def end(self) -> None:
-        """An idle family leaves when its socket closes."""
+        """An idle parent leaves when its socket closes."""
         self.alive = False
         self.channel.close()
 
 
 class Isolation:
-    """Owner of all processes that cells run in. One cell at a time: for more, more of these."""
+    """Owner of all processes that jobs run in. One job at a time: for more, more of these."""
 
     def __init__(self) -> None:
-        self._families: dict[str, Family] = {}
+        self._parents: dict[str, Parent] = {}
         self._cold: set[str] = set()
-        """Modules that no family imports: they crash, hang or start threads, which a fork does not survive."""
+        """Modules that no parent imports: they crash, hang or start threads, which a fork does not survive."""
 
     def __enter__(self) -> Self:
         self._core = _own_core()
@@ -121,8 +127,8 @@ class Isolation:
             )
 
     def __exit__(self, *_: object) -> None:
-        for family in self._families.values():
-            family.end()
+        for parent in self._parents.values():
+            parent.end()
         self._stop()
         self._errors.close()
         self._scratch.cleanup()
@@ -143,64 +149,71 @@ class Isolation:
         """Run the cell on the data that `spill` wrote. What it printed and its traceback go to `log`, if anything."""
         so_far = Path(self._scratch.name) / "so_far"
         so_far.unlink(missing_ok=True)
-        core = None if self._core is None else self._core[0]
-        order = Order(cell, Path(data), digest, known, limits, core, so_far)
-        trouble = ""
-        try:
-            report, answer, output = self._family(order).ask(False, order, limits.seconds + GRACE)
-        except Silent as how:
-            return lost(order, str(how))
-        try:
-            outcome, trouble = judge(order, loads(report), answer, output)
-        except (ValueError, TypeError, LookupError) as error:
-            outcome = blank(order, "failed", f"its answer cannot be read: {error}")
-        if log is not None and (output or trouble):
-            write_atomically(log, output + trouble.encode())
+        order = Order(cell, Path(data), digest, known, limits, so_far)
+        result = self.do(order.job(), log)
+        outcome = outcome_of(order, result, self._cpu)
+        if log is not None and result.logged:
             outcome.record.machine["log"] = f"{log.parent.name}/{log.name}"
         return outcome
 
-    # -- families ------------------------------------------------------------------------------------------------
+    @property
+    def _cpu(self) -> int | None:
+        return None if self._core is None else self._core[0]
 
-    def _family(self, order: Order) -> Family:
-        """The family of the order's solver, warm for it; where that fails, the one that has imported nothing."""
-        module = str(order.cell.solver.get("_target_", "")).rpartition(".")[0]
-        if module not in self._cold:
-            family = self._living(module)
-            if _kind(order) in family.warmed:
-                return family
-            with contextlib.suppress(Silent):
-                if loads(family.ask(True, order, max(PATIENCE, order.limits.seconds))[0]) == 1:
-                    family.warmed.add(_kind(order))
-                    return family
-                family.end()
-            self._cold.add(module)
+    def do(self, job: Job, log: Path | None = None) -> Result:
+        """Do a job. What it printed and its traceback go to `log`, if anything."""
+        job = replace(job, cpu=self._cpu)
+        try:
+            report, answer, output = self._parent(job).ask(False, job, job.limits.seconds + GRACE_SECONDS)
+        except NoAnswer as none:
+            return lost(job, none.hangs)
+        result, trace = result_of(job, report, answer, output)
+        if log is None or not (output or trace):
+            return result
+        write_atomically(log, output + trace.encode())
+        return replace(result, logged=True)
+
+    # -- parents -------------------------------------------------------------------------------------------------
+
+    def _parent(self, job: Job) -> Parent:
+        """The parent for the job's module, warm for it; where that fails, the one that has imported nothing."""
+        if job.module not in self._cold:
+            parent = self._living(job.module)
+            if job.kind in parent.warmed:
+                return parent
+            with contextlib.suppress(NoAnswer):
+                if loads(parent.ask(True, job, max(STARTUP_SECONDS, job.limits.seconds))[0]) == 1:
+                    parent.warmed.add(job.kind)
+                    return parent
+                parent.end()
+            self._cold.add(job.module)
         return self._living("")
 
-    def _living(self, module: str) -> Family:
-        family = self._families.get(module)
-        if family is not None and family.alive and select.select([family.channel], [], [], 0.0)[0]:
-            family.end()  # it says something without being asked: that it has gone
-        if family is None or not family.alive:
+    def _living(self, module: str) -> Parent:
+        parent = self._parents.get(module)
+        if parent is not None and parent.alive and select.select([parent.channel], [], [], 0.0)[0]:
+            parent.end()  # it says something without being asked: that it has gone
+        if parent is None or not parent.alive:
             try:
-                family = self._new_family()
+                parent = self._new_parent()
             except (OSError, struct.error):  # root is gone, though it runs nothing foreign: once more
                 self._stop()
                 self._start()
-                family = self._last_family()
-            self._families[module] = family
-        return family
+                parent = self._last_parent()
+            self._parents[module] = parent
+        return parent
 
-    def _last_family(self) -> Family:
+    def _last_parent(self) -> Parent:
         """The second attempt; what the process said when it fails too."""
         try:
-            return self._new_family()
+            return self._new_parent()
         except (OSError, struct.error):
             self._errors.seek(0)
             said = self._errors.read().decode(errors="replace").strip().splitlines() or ["it says nothing"]
             raise RuntimeError(f"the process that starts cells does not start: {said[-1]}") from None
 
-    def _new_family(self) -> Family:
-        self._channel.settimeout(PATIENCE)
+    def _new_parent(self) -> Parent:
+        self._channel.settimeout(STARTUP_SECONDS)
         ours, theirs = socket.socketpair()
         try:
             with theirs:
@@ -210,19 +223,11 @@ class Isolation:
             ours.close()
             self._channel.close()  # what it would say now would be taken for the answer to the next question
             raise
-        return Family(ours, pid)
-
-
-def _kind(order: Order) -> str:
-    """What warming depends on: all of the cell that can lead into other code, and the layout of the data."""
-    cell = order.cell
-    solver = {key: value for key, value in cell.solver.items() if key != "seed"}
-    problem = {**cell.problem, "C": float(cell.problem.get("C", 1.0)) == float("inf")}
-    return dumps([solver, cell.formulation, problem, (order.data / "X.npy").exists()])
+        return Parent(ours, pid)
 
 
 def _own_core() -> tuple[int, socket.socket] | None:
-    """A core for our cells that no other harness has claimed, and the claim: a name that the kernel frees with us."""
+    """A core for our jobs that no other harness has claimed, and the claim: a name that the kernel frees with us."""
     if not hasattr(os, "sched_getaffinity"):
         return None
     for core in sorted(os.sched_getaffinity(0), reverse=True):

@@ -15,7 +15,8 @@ from marginbench.harness.model.problem import Point, Problem, problem_key
 from marginbench.harness.references.computed import read_bounds, write_bounds
 from marginbench.harness.references.library import Entry, Library
 from marginbench.harness.references.reference import Disproved, Reference, make, prove, save
-from marginbench.harness.running.isolation import Isolation, Limits
+from marginbench.harness.running.isolation import Isolation
+from marginbench.harness.running.job import Limits
 from marginbench.harness.running.mapped_data import Data, spill
 
 

@@ -1,13 +1,9 @@
-"""What became of a cell, from the report of the process that watched it and from its own answer.
+"""What became of a cell, from the result of its job.
 
-The answer comes from a process in which a solver ran: it is read as data, every size and type is checked, and what
-does not fit is refused with an exception of a kind that `Isolation.run` takes for a failure of the cell.
+The answer comes from a process in which a solver ran: it is read as data, every size and type is checked, and what does
+not fit is a failure of the cell.
 """
 
-import errno
-import os
-import signal
-import struct
 from typing import Any
 
 import numpy as np
@@ -15,81 +11,43 @@ import numpy as np
 from marginbench.harness.cell.run import Outcome, blank_record
 from marginbench.harness.cell.spec import instantiate, judged_problem
 from marginbench.harness.model.problem import Point
-from marginbench.harness.records.codec import Damaged, loads, record_from_plain
+from marginbench.harness.records.codec import Damaged, record_from_plain
 from marginbench.harness.records.record import Record
-from marginbench.harness.running.confinement import ARRAYS, MEMORY_LIMIT, Order
+from marginbench.harness.running.cell_job import ARRAYS, Order
+from marginbench.harness.running.confinement import MEMORY_LIMIT
+from marginbench.harness.running.job import Result, unframed
 from marginbench.harness.running.mapped_data import open_data
 
 
-def judge(order: Order, report: dict[str, Any], answer: bytes, output: bytes) -> tuple[Outcome, str]:
-    """The outcome, and what belongs into the log beside the solver's own output."""
-    trouble = ""
-    if report["answered"]:
-        text, arrays = _parts(answer)
-        if "record" in text:
-            outcome = Outcome(record_from_plain(text["record"]), _point(text, arrays))
-        else:
-            status = "memory" if text["status"] == "memory" else "failed"
-            outcome = blank(order, status, str(text["message"]))
-            trouble = str(text["traceback"])
+def outcome_of(order: Order, result: Result, cpu: int | None) -> Outcome:
+    """The record of a cell, whole or with what its finished rungs have shown, or empty; and its point."""
+    if result.status:
+        outcome = _so_far(order) or blank(order)
+        outcome.record.status, outcome.record.message = result.status, result.message
     else:
-        status, message = _cause(order, report, output)
-        outcome = _so_far(order) or blank(order, status, message)
-        outcome.record.status, outcome.record.message = status, message
-    if report["unkept"]:
-        trouble = f"\n[{report['unkept']} bytes more]\n{trouble}"
-    record = outcome.record
-    record.peak_mb = report["peak_mb"]
-    code = report["exit_code"]
-    record.machine |= {
-        "cpu": order.cpu,
-        "memory_limit": MEMORY_LIMIT,
-        "signal": _signal(code) if code < 0 else "",
-        "exit_code": max(code, 0),
-        **{key: report[key] for key in ("process_seconds", "process_cpu_seconds", "minor_faults", "major_faults")},
-    }
-    return outcome, trouble
+        try:
+            outcome = _decoded(result.text, result.raw)
+        except (ValueError, TypeError, LookupError) as error:
+            outcome = blank(order, "failed", f"its answer cannot be read: {error}")
+    if result.report:
+        record, report = outcome.record, result.report
+        record.peak_mb = report["peak_mb"]
+        named = ("signal", "exit_code", "process_seconds", "process_cpu_seconds", "minor_faults", "major_faults")
+        record.machine |= {"cpu": cpu, "memory_limit": MEMORY_LIMIT, **{key: report[key] for key in named}}
+    return outcome
 
 
 def _so_far(order: Order) -> Outcome | None:
     """What the finished rungs of a ladder have shown, where its process was ended in a later one."""
+    if order.so_far is None or not order.so_far.exists():
+        return None
     try:
-        text, arrays = _parts((order.so_far or order.data / "none").read_bytes())
-        return Outcome(record_from_plain(text["record"]), _point(text, arrays))
-    except OSError:
+        return _decoded(*unframed(order.so_far.read_bytes()))
+    except (OSError, ValueError, TypeError, LookupError):
         return None
 
 
-def _cause(order: Order, report: dict[str, Any], output: bytes) -> tuple[str, str]:
-    """(status, message) of a process that ended without an answer."""
-    code, limits = report["exit_code"], order.limits
-    if report["late"] or code == -signal.SIGXCPU:
-        return "timeout", f"ended by the limit of {limits.seconds:g} s"
-    if code >= 0:
-        return "failed", f"the process ended with exit code {code} and without an answer"
-    # Libraries that do not check what they allocate crash at the limit: by how far they came, it was that.
-    own = report["peak_mb"] - report["base_mb"] - sum(file.stat().st_size for file in order.data.iterdir()) / 2**20
-    words = (b"bad_alloc", b"MemoryError", os.strerror(errno.ENOMEM).encode())
-    if report["out_of_memory"] or own > 0.8 * limits.memory_mb or any(word in output for word in words):
-        return "memory", f"ended by {_signal(code)} at {report['peak_mb']:.0f} MB; the limit is {limits.memory_mb:g} MB"
-    return "crashed", f"ended by {_signal(code)}"
-
-
-def _signal(code: int) -> str:
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
-
-
-def lost(order: Order, how: str) -> Outcome:
-    """The family itself failed, which a cell must try hard to bring about."""
-    if how == "hangs":
-        return blank(order, "timeout", f"ended by the limit of {order.limits.seconds:g} s, with the process above it")
-    return blank(order, "crashed", "took the process above it along")
-
-
-def blank(order: Order, status: str, message: str) -> Outcome:
+def blank(order: Order, status: str = "", message: str = "") -> Outcome:
     """A full row for a cell that has no result."""
     cell = order.cell
     try:
@@ -101,12 +59,11 @@ def blank(order: Order, status: str, message: str) -> Outcome:
     return Outcome(record)
 
 
-def _parts(answer: bytes) -> tuple[dict[str, Any], np.ndarray]:
-    size, rest = struct.unpack("<2Q", answer[:16])
-    text = loads(answer[16 : 16 + size])
-    if len(answer) != 16 + size + rest or rest % 8 or not isinstance(text, dict):
+def _decoded(text: dict[str, Any], raw: bytes) -> Outcome:
+    """The inverse of `encode_answer`."""
+    if len(raw) % 8:
         raise Damaged("not of the agreed form")
-    return text, np.frombuffer(answer[16 + size :], dtype="<f8")
+    return Outcome(record_from_plain(text["record"]), _point(text, np.frombuffer(raw, dtype="<f8")))
 
 
 def _point(text: dict[str, Any], values: np.ndarray) -> Point | None:

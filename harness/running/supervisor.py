@@ -1,4 +1,4 @@
-"""Watch the process of a cell, end it when its time is over, and leave none of its descendants alive."""
+"""Watch the process of a job, end it when its time is over, and leave none of its descendants alive."""
 
 import contextlib
 import os
@@ -12,18 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from marginbench.harness.records.codec import dumps
-from marginbench.harness.running.confinement import LINUX, Order, confined
+from marginbench.harness.running.confinement import LINUX, confined
+from marginbench.harness.running.job import Job
 
-LARGEST = 2**28
+LONGEST_ANSWER = 2**28
 """Bytes of the longest answer that is listened to."""
 
-OUTPUT = 2**18
+LONGEST_OUTPUT = 2**18
 """Bytes of a solver's printing that are kept."""
 
 
 @dataclass
 class Watched:
-    """The process of a cell, and what has come out of its two pipes."""
+    """The process of a job, and what has come out of its two pipes."""
 
     pid: int
     answer_pipe: int
@@ -38,7 +39,7 @@ class Watched:
 
     def read(self, pipe: int) -> bool:
         """Take what a pipe has to give; False at its end."""
-        into, most = (self.answer, LARGEST) if pipe == self.answer_pipe else (self.output, OUTPUT)
+        into, most = (self.answer, LONGEST_ANSWER) if pipe == self.answer_pipe else (self.output, LONGEST_OUTPUT)
         part = os.read(pipe, 2**16)
         room = max(0, most - len(into))
         into += part[:room]
@@ -62,11 +63,11 @@ class Watched:
         return status, usage
 
 
-def guard(harness: socket.socket, order: Order) -> tuple[bytes, bytes, bytes]:
-    """Fork a cell, wait for its answer, its end or its time: (report, answer, output)."""
+def guard(harness: socket.socket, job: Job) -> tuple[bytes, bytes, bytes]:
+    """Fork a job, wait for its answer, its end or its time: (report, answer, output)."""
     kills, base, start = _out_of_memory_kills(), _resident_mb(), time.monotonic()
-    watched = _fork(harness, order)
-    late = _wait(harness, watched, start + order.limits.seconds)
+    watched = _fork(harness, job)
+    late = _wait(harness, watched, start + job.limits.seconds)
     status, usage = watched.end()
     code = os.waitstatus_to_exitcode(status)
     report = {
@@ -85,14 +86,14 @@ def guard(harness: socket.socket, order: Order) -> tuple[bytes, bytes, bytes]:
     return dumps(report).encode(), bytes(watched.answer), bytes(watched.output)
 
 
-def _fork(harness: socket.socket, order: Order) -> Watched:
+def _fork(harness: socket.socket, job: Job) -> Watched:
     (answer, answer_end), (output, output_end) = os.pipe(), os.pipe()
     parent, pid = os.getpid(), os.fork()
     if pid == 0:
         with contextlib.suppress(BaseException):
             for descriptor in (harness.fileno(), answer, output):
                 os.close(descriptor)
-            confined(order, answer_end, output_end, parent)
+            confined(job, answer_end, output_end, parent)
         os._exit(1)
     os.close(answer_end)
     os.close(output_end)
@@ -108,7 +109,7 @@ def _wait(harness: socket.socket, watched: Watched, deadline: float) -> bool:
         left = deadline - time.monotonic()
         if left <= 0.0:
             return True
-        # A child of the cell can hold the pipes open after its end: twenty times a second, look at the process itself.
+        # A child of the job can hold the pipes open after its end: twenty times a second, look at the process itself.
         for source, _ in poll.poll(1000.0 * min(0.05, left)):
             if source == harness.fileno():  # closed: nobody waits for the answer any more
                 watched.end()

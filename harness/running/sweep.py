@@ -25,7 +25,8 @@ from marginbench.harness.records.run_folder import earlier_runs, new_folder, wri
 from marginbench.harness.records.store import Store, cell_key
 from marginbench.harness.references.computed import read_bounds, write_bounds
 from marginbench.harness.references.library import Library
-from marginbench.harness.running.isolation import Isolation, Limits
+from marginbench.harness.running.isolation import Isolation
+from marginbench.harness.running.job import Limits
 from marginbench.harness.running.mapped_data import Data, spill
 from marginbench.harness.running.optima import known_bounds
 

@@ -1,104 +1,96 @@
-"""Checking contracts: in this process, or in one that a solver may crash or hang, which breaks one contract only."""
+"""Checking contracts: in this process, or each as a job, whose crash or hang breaks one contract only."""
 
-import contextlib
-import multiprocessing
-import os
-import signal
 from collections.abc import Iterator
 from dataclasses import asdict
-from multiprocessing.connection import Connection
 
-from marginbench.harness.records.codec import dumps, loads
-from marginbench.harness.running.isolation import ONE_THREAD
+from marginbench.harness.records.codec import dumps
+from marginbench.harness.running.isolation import Isolation
+from marginbench.harness.running.job import Job, Limits, framed
 from marginbench.harness.validation.contracts import CONTRACTS
 from marginbench.harness.validation.probes import first_line
-from marginbench.harness.validation.scorecard import Line
+from marginbench.harness.validation.scorecard import ContractLine
 from marginbench.harness.validation.testbed import Broken, Idle, Lab, Subject
 
-PATIENCE = 60.0
-"""Seconds for a contract beside those of its solves: importing and compiling."""
+COMPILE_SECONDS = 60.0
+"""For a contract beside its solves: importing and compiling."""
 
 SOLVES = 20
 """The most solves that a contract takes, over all settings."""
 
 
-def check(subject: Subject, names: tuple[str, ...] = tuple(CONTRACTS)) -> Iterator[Line]:
+def check(subject: Subject, names: tuple[str, ...] = tuple(CONTRACTS)) -> Iterator[ContractLine]:
     """The contracts in this process, each in all settings."""
     labs = [Lab(subject, setting) for setting in subject.settings]
     for name in names:
         yield combined(name, [examine(name, lab) for lab in labs])
 
 
-def examine(name: str, lab: Lab) -> Line:
+def examine(name: str, lab: Lab) -> ContractLine:
     where = f"{lab.setting.name}, bias {lab.setting.problem['bias']}"
     try:
-        return Line(name, "pass", CONTRACTS[name](lab))
+        return ContractLine(name, "pass", CONTRACTS[name](lab))
     except Idle as reason:
-        return Line(name, "not applicable", str(reason))
+        return ContractLine(name, "not applicable", str(reason))
     except Broken as reason:
-        return Line(name, "fail", f"{where}: {reason}")
+        return ContractLine(name, "fail", f"{where}: {reason}")
     except Exception as error:  # whatever a solver raises on a program that it accepts
-        return Line(name, "fail", f"{where}: {first_line(error)}")
+        return ContractLine(name, "fail", f"{where}: {first_line(error)}")
 
 
-def combined(name: str, lines: list[Line]) -> Line:
+def combined(name: str, lines: list[ContractLine]) -> ContractLine:
     """The worst result: one setting in which a contract is broken breaks it."""
     for result in ("fail", "pass", "not applicable"):
         for line in lines:
             if line.result == result:
                 return line
-    return Line(name, "not applicable", "no setting to check it in")
+    return ContractLine(name, "not applicable", "no setting to check it in")
 
 
-def check_apart(subject: Subject, names: tuple[str, ...] = tuple(CONTRACTS)) -> list[Line]:
-    lines: list[Line] = []
-    while len(lines) < len(names):
-        lines += _some(subject, names[len(lines) :])
-    return lines
+# -- as jobs ------------------------------------------------------------------------------------------------------
 
 
-def _some(subject: Subject, names: tuple[str, ...]) -> Iterator[Line]:
-    """Lines of one process, up to the one that ends it."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(theirs, subject, names))
-    with pinned():
-        process.start()
-    theirs.close()
-    try:
-        for name in names:
-            if not ours.poll(PATIENCE + SOLVES * subject.seconds):
-                yield Line(name, "fail", f"no end after {PATIENCE + SOLVES * subject.seconds:g} s")
-                return
-            try:
-                yield Line(**loads(ours.recv_bytes()))
-            except EOFError:
-                process.join()
-                yield Line(name, "fail", f"the process ended with code {process.exitcode}")
-                return
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid or 0, signal.SIGKILL)
-        process.join()
-        ours.close()
+def check_isolated(
+    subject: Subject, isolation: Isolation, names: tuple[str, ...] = tuple(CONTRACTS)
+) -> Iterator[ContractLine]:
+    """The contracts, each in a process of its own."""
+    for name in names:
+        result = isolation.do(_job(subject, name))
+        if result.status:
+            yield ContractLine(name, "fail", result.message)
+            continue
+        try:
+            yield ContractLine(**result.text)
+        except TypeError:
+            yield ContractLine(name, "fail", "its answer cannot be read")
 
 
-def _work(answers: Connection, subject: Subject, names: tuple[str, ...]) -> None:
-    os.setsid()
-    for line in check(subject, names):
-        answers.send_bytes(dumps(asdict(line)).encode())
+def _job(subject: Subject, name: str) -> Job:
+    return Job(
+        function=f"{__name__}.answer",
+        arguments=(subject, name),
+        limits=Limits(seconds=COMPILE_SECONDS + SOLVES * subject.seconds),
+        module=str(subject.solver["_target_"]).rpartition(".")[0],
+        warm_up=f"{__name__}.warm_up",
+        kind=_key(subject),
+    )
 
 
-@contextlib.contextmanager
-def pinned() -> Iterator[None]:
-    """Processes started here run their numerical libraries in one thread."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(ONE_THREAD)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+_LABS: dict[str, list[Lab]] = {}
+"""Of the subjects that this process was warmed up for: what is in them, a fork of it finds done."""
+
+
+def _key(subject: Subject) -> str:
+    return dumps(["contracts", asdict(subject)])
+
+
+def warm_up(subject: Subject, _: str) -> None:
+    """In the process that contracts are forked from: import, compile, and find the optimum of each setting."""
+    _LABS[_key(subject)] = labs = [Lab(subject, setting) for setting in subject.settings]
+    for lab in labs:
+        lab.warm_up()
+
+
+def answer(subject: Subject, name: str) -> bytes:
+    """In the process of one contract."""
+    labs = _LABS.get(_key(subject)) or [Lab(subject, setting) for setting in subject.settings]
+    return framed(asdict(combined(name, [examine(name, lab) for lab in labs])))

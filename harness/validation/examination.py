@@ -1,10 +1,10 @@
 """`marginbench validate`: a solver against the reference problems and against what every solver promises.
 
-Each problem is written in the way that is natural for the programs the solver accepts (`ROUTES`), run in a process of
-its own, and judged by the certificate, with the proven reference as lower bound. The promise: on every problem that it
-does not refuse, the relative gap falls to `Solver.accuracy`. Where the formulation has another optimum (the smoothed
-hinge) it is the residual of its own program; where only separation is promised, the share of mistakes. Speed is not
-promised: a run that the budget ended while its error was falling is shown as late, and breaks nothing.
+Each problem is written in the way that is natural for the programs that the solver accepts (`Formulation.route`), run
+in a process of its own, and judged by the certificate, with the proven reference as lower bound. The promise: on every
+problem that it does not refuse, the relative gap falls to `Solver.accuracy`. Where the formulation has another optimum
+(the smoothed hinge) it is the residual of its own program; where only separation is promised, the share of mistakes.
+Speed is not promised: a run that the budget ended while its error was falling is shown as late, and breaks nothing.
 """
 
 import json
@@ -27,34 +27,27 @@ from marginbench.harness.cell.spec import (
     make_problem,
     misfit,
     missing,
+    routes_of,
 )
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import InputError, Point, Problem, problem_key
-from marginbench.harness.model.programs import BoxDual, ConeProgram, Program, QuadraticProgram, RegularisedRisk
+from marginbench.harness.model.programs import BoxDual, RegularisedRisk
 from marginbench.harness.model.solver import Solver
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.status import status_of
 from marginbench.harness.references.library import Entry, Library
-from marginbench.harness.running.isolation import Isolation, Limits
+from marginbench.harness.running.isolation import Isolation
+from marginbench.harness.running.job import Limits
 from marginbench.harness.running.mapped_data import Data
 from marginbench.harness.running.optima import known_bounds
 from marginbench.harness.running.sweep import load
 from marginbench.harness.validation import memory_contract as footprint
-from marginbench.harness.validation.contract_process import check, check_apart
+from marginbench.harness.validation.contract_process import check, check_isolated
 from marginbench.harness.validation.contracts import LOST
 from marginbench.harness.validation.diagnosis import suspect
-from marginbench.harness.validation.scorecard import ACCURACIES, Line, Row, Scorecard
+from marginbench.harness.validation.scorecard import ACCURACIES, ContractLine, Row, Scorecard
 from marginbench.harness.validation.testbed import Setting, Subject
-
-ROUTES: tuple[tuple[type[Program], tuple[str, ...]], ...] = (
-    (BoxDual, ("dual_qp", "hard_dual_qp")),
-    (QuadraticProgram, ("primal_qp", "hard_primal_qp")),
-    (QuadraticProgram, ("dual_qp", "hard_dual_qp")),
-    (RegularisedRisk, ("regularised_sum", "squared_hinge", "smoothed_hinge", "perceptron")),
-    (ConeProgram, ("max_margin",)),
-)
-"""For each kind of program, the formulations to try, in this order, until one can write the problem."""
 
 SUSPECTED = 3
 """Broken promises for which a cause is looked for."""
@@ -87,8 +80,8 @@ class Examination:
         self.settings: dict[tuple[str, bool], Setting] = {}
         self.suspected = 0
 
-    def scorecard(self, entries: Iterable[Entry], apart: bool = True) -> Scorecard:
-        """apart: check contracts in a process of their own, which a solver may crash or hang."""
+    def scorecard(self, entries: Iterable[Entry], isolated: bool = True) -> Scorecard:
+        """isolated: check each contract in a process of its own, which a solver may crash or hang."""
         if absent := missing(self.made):
             return Scorecard(self.name, self.held_to, [Row("", status="not_installed", message=absent)], [])
         rows = list(self.rows(entries))
@@ -96,14 +89,14 @@ class Examination:
         settings = tuple(islice(self.settings.values(), SETTINGS))
         if settings:
             subject = Subject(self.solver, settings, self.reference, self.held_to, self.seconds)
-            lines += check_apart(subject) if apart else check(subject)
+            lines += check_isolated(subject, self.isolation) if isolated else check(subject)
             lines.append(self._memory(settings[0]))
         return Scorecard(self.name, self.held_to, rows, lines if settings else [], library_versions(self.made))
 
-    def _memory(self, setting: Setting) -> Line:
+    def _memory(self, setting: Setting) -> ContractLine:
         cell = replace(self._cell(setting.problem), formulation=setting.formulation, formulation_name=setting.name)
-        if hasattr(self.made, "cache_mb"):  # a cache is a constant: it shall not hide what grows
-            cell = replace(cell, solver={**self.solver, "cache_mb": 1})
+        if self.made.memory_field:
+            cell = replace(cell, solver={**self.solver, self.made.memory_field: 1})
         kind = chosen_kind(instantiate(setting.formulation), self.made)
         return footprint.line(cell, issubclass(kind, BoxDual | RegularisedRisk), self.isolation, self.folder / "data")
 
@@ -153,12 +146,7 @@ class Examination:
         if len(self.formulations) == 1:
             return [list(self.formulations)]
         made: dict[str, Formulation] = {name: instantiate(config) for name, config in self.formulations.items()}
-        fit = {
-            name: chosen_kind(formulation, self.made)
-            for name, formulation in made.items()
-            if any(issubclass(kind, self.made.accepts) for kind in formulation.gives)
-        }
-        return [[name for name in names if fit.get(name) is kind] for kind, names in ROUTES]
+        return routes_of(self.made, made)
 
     def _misfit(self, cell: Cell, data: Data) -> str | None:
         """Why the formulation does not write this problem for this solver."""
@@ -269,7 +257,7 @@ def falling(errors: Sequence[tuple[float, float | None]], seconds: float, restar
 
 
 def _error(entry: Mapping[str, float | None], formulation: Formulation) -> float | None:
-    """What the promise is about, of an entry of a curve; the perceptron's own residual is its share of mistakes."""
+    """What the promise is about, of an entry of a curve; of a separation, the share of mistakes."""
     gap, own = entry["gap"], entry["own_residual"]
     if formulation.judge == "separation":
         return own
@@ -279,30 +267,32 @@ def _error(entry: Mapping[str, float | None], formulation: Formulation) -> float
 # -- contracts that the runs on the reference problems show -------------------------------------------------------
 
 
-def honest_accepts(rows: Iterable[Row]) -> Line:
+def honest_accepts(rows: Iterable[Row]) -> ContractLine:
     bad = [row for row in rows if status_of(row.status).broke]
     if bad:
         worst = f"{bad[0].problem} ({bad[0].formulation}): {bad[0].status}: {bad[0].message}"
-        return Line("honest accepts", "fail", f"broke on {len(bad)} programs that it accepts, first on {worst}")
-    return Line("honest accepts", "pass", "broke on no program that it accepts")
+        return ContractLine("honest accepts", "fail", f"broke on {len(bad)} programs that it accepts, first on {worst}")
+    return ContractLine("honest accepts", "pass", "broke on no program that it accepts")
 
 
-def honest_claims(rows: Iterable[Row]) -> Line:
+def honest_claims(rows: Iterable[Row]) -> ContractLine:
     bad = [row for row in rows if row.wrong_claim]
     if bad:
         worst = f"{bad[0].problem} ({bad[0].formulation}): {bad[0].message}"
-        return Line("honest claims", "fail", f"{len(bad)} claims were wrong, first {worst}")
-    return Line("honest claims", "pass", "no claim was wrong")
+        return ContractLine("honest claims", "fail", f"{len(bad)} claims were wrong, first {worst}")
+    return ContractLine("honest claims", "pass", "no claim was wrong")
 
 
-def anytime(rows: Iterable[Row], accuracy: float) -> Line:
+def anytime(rows: Iterable[Row], accuracy: float) -> ContractLine:
     """The answer is about as good as the best point it was seen to have, where the budget did not end it on its way."""
     ended = [row for row in rows if not row.late]
     compared = [(row.error, row.best, row.problem) for row in ended if row.error is not None and row.best is not None]
     lost = [(end, best, name) for end, best, name in compared if end > max(accuracy, LOST * best)]
     if not compared:
-        return Line("anytime", "not applicable", "no problem gave a curve")
+        return ContractLine("anytime", "not applicable", "no problem gave a curve")
     if lost:
         end, best, name = max(lost, key=lambda entry: entry[0] / entry[1])
-        return Line("anytime", "fail", f"ends with an error of {end:.0e} after one of {best:.0e} on {name}")
-    return Line("anytime", "pass", f"ends at most {LOST:g} times above its smallest error, or below {accuracy:.0e}")
+        return ContractLine("anytime", "fail", f"ends with an error of {end:.0e} after one of {best:.0e} on {name}")
+    return ContractLine(
+        "anytime", "pass", f"ends at most {LOST:g} times above its smallest error, or below {accuracy:.0e}"
+    )

@@ -8,9 +8,10 @@ import scipy.sparse as sp
 
 from marginbench.datasets.digest import digest
 from marginbench.harness.cell.spec import Cell
-from marginbench.harness.running.isolation import Isolation, Limits
+from marginbench.harness.running.isolation import Isolation
+from marginbench.harness.running.job import Limits
 from marginbench.harness.running.mapped_data import spill
-from marginbench.harness.validation.scorecard import Line
+from marginbench.harness.validation.scorecard import ContractLine
 
 CONTRACT = "memory"
 SIZES = (4000, 8000, 16000)
@@ -38,7 +39,7 @@ def sample(n: int) -> tuple[sp.csr_array, np.ndarray]:
     return X, y
 
 
-def line(cell: Cell, held: bool, isolation: Isolation, folder: Path) -> Line:
+def line(cell: Cell, held: bool, isolation: Isolation, folder: Path) -> ContractLine:
     """held: whether the promise is made; the factors of a quadratic program fill in."""
     sizes = SIZES if held else tuple(n // FACTORS for n in SIZES)
     peaks, limits = [], Limits(seconds=20.0, memory_mb=1024.0)
@@ -48,15 +49,21 @@ def line(cell: Cell, held: bool, isolation: Isolation, folder: Path) -> Line:
         one = replace(cell, dataset_name=f"n = {n}", budget={"seconds": 2.0, "iterations": 3})
         record = isolation.run(one, spill(X, y, name, folder), name, None, limits, None).record
         if record.status == "skipped" or record.peak_mb is None:
-            return Line(CONTRACT, "not applicable", record.message or "this system does not say what a process uses")
+            return ContractLine(
+                CONTRACT, "not applicable", record.message or "this system does not say what a process uses"
+            )
         peaks.append(record.peak_mb)
         if record.status == "memory" and held:
-            return Line(CONTRACT, "fail", f"more than {limits.memory_mb:g} MB at n = {n} with {X.nnz} non-zeros")
+            return ContractLine(
+                CONTRACT, "fail", f"more than {limits.memory_mb:g} MB at n = {n} with {X.nnz} non-zeros"
+            )
     grown = np.maximum(0.0, np.diff(peaks))
     used = ", ".join(f"{peak - peaks[0]:.0f} MB at n = {n}" for peak, n in zip(peaks[1:], sizes, strict=True))
     if grown[2] <= NOISE_MB or grown[2] <= LINEAR * grown[1]:
-        return Line(CONTRACT, "pass", f"grows no faster than the data: {used}")
+        return ContractLine(CONTRACT, "pass", f"grows no faster than the data: {used}")
     exponent = f"like n^{np.log2(grown[2] / max(grown[1], 1.0)):.1f}"
     if not held:
-        return Line(CONTRACT, "not applicable", f"the program is a matrix to factorise; grows {exponent}: {used}")
-    return Line(CONTRACT, "fail", f"grows {exponent}, faster than the data: {used}")
+        return ContractLine(
+            CONTRACT, "not applicable", f"the program is a matrix to factorise; grows {exponent}: {used}"
+        )
+    return ContractLine(CONTRACT, "fail", f"grows {exponent}, faster than the data: {used}")

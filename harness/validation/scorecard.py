@@ -52,7 +52,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Line:
+class ContractLine:
     """One contract."""
 
     contract: str
@@ -66,7 +66,7 @@ class Scorecard:
     accuracy: float
     """The relative error that it is held to."""
     rows: Sequence[Row]
-    lines: Sequence[Line]
+    lines: Sequence[ContractLine]
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of the libraries that were run, and a hash of the solver's own source."""
 
@@ -83,11 +83,11 @@ class Scorecard:
         return [row for row in self.rows if row.kept is not None]
 
     @property
-    def held(self) -> list[Line]:
+    def held(self) -> list[ContractLine]:
         return [line for line in self.lines if line.result != "not applicable"]
 
     @property
-    def failed(self) -> list[Line]:
+    def failed(self) -> list[ContractLine]:
         return [line for line in self.lines if line.result == "fail"]
 
     @property
@@ -148,7 +148,7 @@ class Scorecard:
     def of(text: str) -> "Scorecard":
         """Of what `json` wrote."""
         data = json.loads(text)
-        rows, lines = [Row(**row) for row in data["rows"]], [Line(**line) for line in data["lines"]]
+        rows, lines = [Row(**row) for row in data["rows"]], [ContractLine(**line) for line in data["lines"]]
         return Scorecard(data["solver"], data["accuracy"], rows, lines, data["versions"])
 
     def markdown(self) -> str:

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from marginbench.harness.cell.certificate import certify, validated
 from marginbench.harness.cell.run import run_cell
@@ -64,7 +65,7 @@ class Lab:
         self.subject, self.setting = subject, setting
         self.formulation: Formulation = instantiate(setting.formulation)
         self.hard = bool(np.isinf(setting.problem["C"]))
-        self.judge = self.problem()
+        self.judged = self.problem()
 
     def data(self, seed: int = 0) -> tuple[Array, Array]:
         """Multiples of 1/16, so that float32 and scaling by 2 change no bit; separable where the setting needs it; and
@@ -91,11 +92,21 @@ class Lab:
         except InputError as error:
             raise Idle(str(error)) from None
 
+    def warm_up(self) -> None:
+        """All that a contract pays once, for both layouts of the data."""
+        X, y = self.data()
+        for layout in (X, sp.csr_array(X)):
+            program, solver = self.program(self.problem(layout, y)), self.solver()
+            if solver.refuses(program) is None:
+                solver.warm_up(program)
+        if self.formulation.exact and self.formulation.judge != "separation":
+            _ = self.lower
+
     @cached_property
     def lower(self) -> float:
         """The optimum of the problem, from the trusted pair."""
         side = self.subject.reference["hard" if self.hard else "soft"]
-        asked = {"C": self.judge.C, "bias": self.judge.bias, "loss": self.judge.loss}
+        asked = {"C": self.judged.C, "bias": self.judged.bias, "loss": self.judged.loss}
         cell = Cell({}, asked, side["formulation"], side["solver"], "", "", "", budget={"gap": 1e-11})
         dual = run_cell(cell, *self.data(), "").record.dual
         if dual is None:
@@ -105,13 +116,13 @@ class Lab:
     def error(self, point: Point) -> float:
         """What the promise is about, of an answer to the lab's problem."""
         if self.formulation.judge == "separation":
-            return 0.0 if self.judge.margins(point.w, point.b).min() > 0.0 else np.inf
+            return 0.0 if self.judged.margins(point.w, point.b).min() > 0.0 else np.inf
         if self.formulation.exact:
-            gap = certify(self.judge, Point(point.w, point.b), self.lower).gap
+            gap = certify(self.judged, Point(point.w, point.b), self.lower).gap
             return np.inf if gap is None else gap
-        program = self.formulation.program(self.judge, RegularisedRisk)
-        v = self.judge.join(point.w, point.b)
-        own = program.residual(np.append(v, point.b) if self.judge.bias == "free" else v, None)
+        program = self.formulation.program(self.judged, RegularisedRisk)
+        v = self.judged.join(point.w, point.b)
+        own = program.residual(np.append(v, point.b) if self.judged.bias == "free" else v, None)
         return np.inf if own is None else own
 
     def point(self, problem: Problem, program: Program, iterate: Iterate) -> Point:

@@ -30,6 +30,7 @@ def run(method: str, curve: list[tuple], problem: str = "p", peer: bool = False,
     names = ("seconds", "gap", "primal")
     entries = [{"iteration": k + 1} | dict(zip(names, point, strict=False)) for k, point in enumerate(curve)]
     given = {"curve": entries, "versions": versions, "cell": OWN, "build_seconds": 0.0, "hash": f"{method}-{problem}"}
+    given["info"] = {"baseline": method == "auto"}
     return solved(method, problem, **given | changes)
 
 

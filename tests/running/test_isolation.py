@@ -19,10 +19,11 @@ from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import Problem
 from marginbench.harness.records.record import Record
 from marginbench.harness.running import isolation as isolate
-from marginbench.harness.running import outcome
-from marginbench.harness.running.confinement import Order
-from marginbench.harness.running.isolation import Isolation, Limits, spill
-from marginbench.harness.running.mapped_data import open_data
+from marginbench.harness.running.cell_job import Order
+from marginbench.harness.running.isolation import Isolation
+from marginbench.harness.running.job import Limits
+from marginbench.harness.running.mapped_data import open_data, spill
+from marginbench.harness.running.result import cause
 
 LIMITS = Limits(seconds=10.0, memory_mb=300.0)
 SHORT = Limits(seconds=1.0, memory_mb=300.0)
@@ -61,7 +62,7 @@ STATUS = {
     "stop_without_iterate": ("invalid", "without a single iterate"),
     "forge_an_answer": ("failed", "cannot be read"),
     "close_everything": ("failed", "without an answer"),
-    "kill_parent": ("crashed", "above it"),
+    "kill_parent": ("crashed", "the solver killed its parent process"),
     "warm_up_crashes": ("crashed", "SIGSEGV"),
     "warm_up_hangs": ("timeout", "limit of 1 s"),
     "warm_up_starts_a_thread": ("solved", ""),
@@ -137,7 +138,7 @@ def test_a_ladder_ended_in_a_later_rung_keeps_what_the_earlier_ones_showed(isola
 @pytest.mark.parametrize("mode", STATUS)
 def test_each_fault_has_its_status_in_time(mode, isolation, data, tmp_path, monkeypatch):
     isolation.run(cell("right"), data, "d", None, LIMITS)  # starting and warming are not what is timed here
-    monkeypatch.setattr(isolate, "PATIENCE", 1.0)
+    monkeypatch.setattr(isolate, "STARTUP_SECONDS", 1.0)
     start = time.monotonic()
     status, words = STATUS[mode]
     limits = SHORT if "limit" in words else LIMITS
@@ -219,12 +220,12 @@ def test_the_record_says_what_was_enforced_and_used(isolation, data):
 
 @pytest.mark.parametrize("code", [-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGKILL])
 def test_a_crash_at_the_memory_limit_is_called_memory(code, data):
-    order = Order(cell("right"), data, "d", None, LIMITS, None)
+    job = Order(cell("right"), data, "d", None, LIMITS).job()
     report = {"late": False, "exit_code": code, "out_of_memory": False, "base_mb": 100.0, "peak_mb": 150.0}
-    assert outcome._cause(order, report, b"")[0] == "crashed"
-    assert outcome._cause(order, report, b"what():  std::bad_alloc")[0] == "memory"
-    assert outcome._cause(order, report | {"peak_mb": 390.0}, b"")[0] == "memory"
-    assert outcome._cause(order, report | {"out_of_memory": True}, b"")[0] == "memory"
+    assert cause(job, report, b"")[0] == "crashed"
+    assert cause(job, report, b"what():  std::bad_alloc")[0] == "memory"
+    assert cause(job, report | {"peak_mb": 390.0}, b"")[0] == "memory"
+    assert cause(job, report | {"out_of_memory": True}, b"")[0] == "memory"
 
 
 def test_a_cell_leaves_no_process_behind(isolation, data):
@@ -249,14 +250,14 @@ def test_an_interrupted_cell_is_ended_and_the_next_one_runs(isolation, data):
             isolation.run(cell("fork_and_hang"), data, "d", None, Limits(60.0, 300.0))
     finally:
         signal.signal(signal.SIGALRM, handler)
-    assert until(lambda: len(descendants(TOKEN)) == len(before) - 1, 3.0)  # the family went with its cell
+    assert until(lambda: len(descendants(TOKEN)) == len(before) - 1, 3.0)  # the parent went with its cell
     assert isolation.run(cell("right"), data, "d", None, LIMITS).record.status == "solved"
 
 
-@pytest.mark.parametrize("above", ["root", "family"])
+@pytest.mark.parametrize("above", ["root", "parent"])
 def test_cells_go_on_when_the_processes_above_them_are_killed(above, isolation, data):
     isolation.run(cell("right"), data, "d", None, LIMITS)
-    os.kill(isolation._root.pid if above == "root" else isolation._families["faulty"].pid, signal.SIGKILL)
+    os.kill(isolation._root.pid if above == "root" else isolation._parents["faulty"].pid, signal.SIGKILL)
     time.sleep(0.2)
     assert isolation.run(cell("right"), data, "d", None, LIMITS).record.status == "solved"
 
@@ -269,22 +270,24 @@ def test_a_harness_that_cannot_start_processes_says_why(data, monkeypatch):
 
 DRIVER = """
 import sys
-sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from test_isolate import cell
-from marginbench.harness.running.isolation import Isolation, Limits
+from test_isolation import cell
+from marginbench.harness.running.isolation import Isolation
+from marginbench.harness.running.job import Limits
 with Isolation() as isolation:
-    isolation.run(cell("right"), Path(sys.argv[2]), "d", None, Limits(60.0, 300.0))
+    isolation.run(cell("right"), Path(sys.argv[1]), "d", None, Limits(60.0, 300.0))
     print("running", flush=True)
-    isolation.run(cell(sys.argv[3]), Path(sys.argv[2]), "d", None, Limits(60.0, 300.0))
+    isolation.run(cell(sys.argv[2]), Path(sys.argv[1]), "d", None, Limits(60.0, 300.0))
 """
 
 
 @pytest.mark.parametrize("mode", ["fork_and_hang", "warm_up_hangs"])
 def test_nobody_outlives_a_killed_harness(mode, data):
     token = f"marginbench-test-{os.getpid()}-{time.monotonic_ns()}"
-    command = [sys.executable, "-c", DRIVER, str(Path(__file__).resolve().parents[1] / "helpers"), str(data), mode]
-    environment = os.environ | {"MARGINBENCH_TEST": token}
+    command = [sys.executable, "-c", DRIVER, str(data), mode]
+    here = Path(__file__).resolve().parent
+    places = os.pathsep.join([str(here), str(here.parent / "helpers")])
+    environment = os.environ | {"MARGINBENCH_TEST": token, "PYTHONPATH": places}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as driver:
         assert driver.stdout is not None
         assert driver.stdout.readline() == b"running\n"

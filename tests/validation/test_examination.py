@@ -20,15 +20,16 @@ from marginbench.harness.commands.pairs import target
 from marginbench.harness.model.problem import InputError, Point, Problem
 from marginbench.harness.model.solver import Solver
 from marginbench.harness.references.library import Entry, Library, entries
-from marginbench.harness.running.confinement import Order
+from marginbench.harness.running.cell_job import Order
 from marginbench.harness.running.isolation import Isolation
 from marginbench.harness.running.mapped_data import open_data
 from marginbench.harness.running.outcome import blank
 from marginbench.harness.solver_spec import solver_node
-from marginbench.harness.validation.contract_process import check, check_apart
+from marginbench.harness.validation import contract_process
+from marginbench.harness.validation.contract_process import check, check_isolated
 from marginbench.harness.validation.diagnosis import suspect
 from marginbench.harness.validation.examination import Examination, anytime, falling, honest_accepts, honest_claims
-from marginbench.harness.validation.scorecard import Line, Row, Scorecard
+from marginbench.harness.validation.scorecard import ContractLine, Row, Scorecard
 from marginbench.harness.validation.scorecard_table import write
 from marginbench.harness.validation.testbed import Setting, Subject
 
@@ -60,7 +61,7 @@ class Here(Isolation):
         try:
             return run_cell(cell, *open_data(data), digest, known)
         except Exception as error:
-            return blank(Order(cell, data, digest, known, limits, None), "failed", str(error))
+            return blank(Order(cell, data, digest, known, limits), "failed", str(error))
 
 
 def examination(name: str, folder: Path, isolation: Isolation | None = None) -> Examination:
@@ -84,7 +85,7 @@ def folder(tmp_path_factory):
 
 
 def test_a_solver_that_is_right_keeps_everything(folder):
-    card = examination("Right", folder).scorecard(ENTRIES, apart=False)
+    card = examination("Right", folder).scorecard(ENTRIES, isolated=False)
     assert card.ok, card.text()
     assert all(row.kept and row.passes["1e-08"] is not None for row in card.rows)
     assert {line.contract for line in card.lines if line.result != "pass"} == {"memory"}  # Here does not measure it
@@ -102,7 +103,7 @@ def test_an_own_solver_keeps_everything_on_some_problems_of_the_library(folder):
     solver = yaml.safe_load((CONF / "solver" / "sdca.yaml").read_text()) | {"seed": 0}
     exam = Examination(solver, "sdca", FORMULATIONS, Library(), REFERENCE, Here(), folder=folder)
     names = ("overlapping-1.0-none", "overlapping-0.01-augmented", "text-1.0-none")
-    card = exam.scorecard([entry for entry in entries() if entry.name in names], apart=False)
+    card = exam.scorecard([entry for entry in entries() if entry.name in names], isolated=False)
     assert {row.problem for row in card.rows} == set(names)
     assert card.ok, card.text()
 
@@ -180,11 +181,23 @@ def test_in_processes_of_their_own_the_right_solver_passes_and_a_crash_breaks_on
         setting = next(iter(exam.settings.values()))
         assert exam._memory(setting).result == "pass"
         assert examination("Hoards", folder, isolation)._memory(setting).result == "fail"
-    names = ("stops when asked", "no processes left")
-    assert [line.result for line in check_apart(subject("Right", "none"), names)] == ["pass", "pass"]
-    lines = check_apart(subject("Crashes", "none"), names)
-    assert [(line.contract, line.result) for line in lines] == [(name, "fail") for name in names]
-    assert "code 3" in lines[0].sentence
+        names = ("stops when asked", "no processes left")
+        lines = list(check_isolated(subject("Right", "none"), isolation, names))
+        assert [line.result for line in lines] == ["pass", "pass"], lines
+        lines = list(check_isolated(subject("Crashes", "none"), isolation, names))
+        assert [(line.contract, line.result) for line in lines] == [(name, "fail") for name in names]
+        assert "code 3" in lines[0].sentence
+
+
+def test_a_contract_in_which_a_solver_hangs_is_broken_in_time_and_the_next_one_is_checked(monkeypatch):
+    monkeypatch.setattr(contract_process, "COMPILE_SECONDS", 1.0)
+    monkeypatch.setattr(contract_process, "SOLVES", 0)
+    setting = Setting("dual_qp", FORMULATIONS["dual_qp"], {"C": 1.0, "bias": "none", "loss": "hinge"})
+    hangs = Subject({"_target_": "faulty.Faulty", "mode": "hang_python"}, (setting,), REFERENCE, 1e-6, 2.0)
+    with Isolation() as isolation:
+        lines = list(check_isolated(hangs, isolation, ("stops when asked", "seed is used")))
+    assert [line.result for line in lines] == ["fail", "not applicable"]
+    assert "limit of 1 s" in lines[0].sentence
 
 
 def test_every_problem_has_a_row_and_refusals_break_nothing(folder):
@@ -239,7 +252,7 @@ def test_the_scorecard_as_json_and_markdown():
         Row("easy", "f", "solved", passes={"1e-02": 1.0, "1e-04": 2.0, "1e-06": 3.0, "1e-08": None}, kept=True),
         Row("hard", "f", "wrong", "claimed convergence", passes=dict.fromkeys(["1e-02"], None), kept=False),
     ]
-    card = Scorecard("mine", 1e-6, rows, [Line("data untouched", "pass", "a | b")])
+    card = Scorecard("mine", 1e-6, rows, [ContractLine("data untouched", "pass", "a | b")])
     data = json.loads(card.json())
     assert data["ok"] is False
     assert [row["problem"] for row in data["rows"]] == ["easy", "hard"]
@@ -256,7 +269,11 @@ def test_scorecards_as_a_table():
         Row("slow", late=True),
         Row("other", status="skipped"),
     ]
-    lines = [Line("data untouched", "pass"), Line("anytime", "fail"), Line("seed is used", "not applicable")]
+    lines = [
+        ContractLine("data untouched", "pass"),
+        ContractLine("anytime", "fail"),
+        ContractLine("seed is used", "not applicable"),
+    ]
     card = Scorecard("mine", 1e-3, rows, lines, {"marginbench.solvers.mine": "abc", "osqp": "1.0"})
     assert Scorecard.of(card.json()) == card
     file = StringIO()
