@@ -14,6 +14,7 @@ from marginbench.datasets import files
 from marginbench.harness.cli import main
 from marginbench.harness.compose import Composer
 from marginbench.harness.compose.cells import cells_of
+from marginbench.harness.compose.grid import expand
 from marginbench.harness.config_files import CONF
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import Record
@@ -299,7 +300,7 @@ def test_the_experiments_compose_and_name_only_what_exists(name):
     assert chosen["problem.C"] == ["0.01", "1", "100"]
     assert chosen["problem.bias"] == ["none", "free"]
     narrowed = [f"{key}={values[0]}" for key, values in chosen.items() if key != "method"]
-    cells = composer.cells([f"experiment={name}", *narrowed])
+    cells = expand(composer, [f"experiment={name}", *narrowed]).configs()
     assert [c["choices"]["method"] for c in cells] == chosen["method"]
     assert all(c["budget"]["gap"] == 1e-9 for c in cells)
     if name == "frontier_short":
