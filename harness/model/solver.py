@@ -32,7 +32,7 @@ class Iterate:
     x, dual: in the program's variables; for an infeasible or unbounded program, dual or x is the certificate.
     claim: what the solver says of it. A generator that ends without a word on its last iterate claims `converged`.
     said: the library's own words. info: counts worth a column (`updates`, `library_seconds`, `epochs`, ...).
-    look: certify this one whatever the schedule; for the first dear steps after many cheap ones.
+    look: certify this one whatever the schedule; for the first expensive steps after many cheap ones.
     """
 
     x: Array | None

@@ -181,7 +181,7 @@ def advice(found: dict[str, Any]) -> list[str]:
     if found["free_mb"] is not None and found["free_mb"] < Limits().memory_mb:
         said.append(f"Less memory is free than a cell may take: set limits.memory_mb below {found['free_mb']:.0f}.")
     if not found["enforced"]["memory"]:
-        said.append("Memory cannot be limited here: a solver that allocates without end takes the machine along.")
+        said.append("Memory cannot be limited here: a solver can use up all memory of this machine.")
     if not found["enforced"]["orphans"]:
         said.append("Processes that a solver leaves behind in a session of their own cannot be found here.")
     return said
@@ -196,7 +196,7 @@ def text(found: dict[str, Any]) -> str:
         "system": found["system"],
         "processor": found["processor"],
         "cores": f"{found['cores']}, {found['cores_allowed']} allowed; load {found['load']:.2f}",
-        "governor": found["governor"] or "not told by this system",
+        "governor": found["governor"] or "this system does not say",
         "memory": f"{mb(found['memory_mb'])}, {mb(found['free_mb'])} free; swap used: {mb(found['swap_used_mb'])}",
         "BLAS threads": f"{threads}; cells run with 1",
         "clock": f"resolution {1e9 * found['clock_resolution']:.0f} ns, {1e9 * found['clock_cost']:.0f} ns a reading",
