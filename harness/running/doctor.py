@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_info
 
 from marginbench.harness.cell.spec import Cell
 from marginbench.harness.model.problem import Array, Matrix
 from marginbench.harness.records.machine import processor, read
 from marginbench.harness.rowops import passes
 from marginbench.harness.rowops.rows import rows_of
+from marginbench.harness.running.cell_job import library_threads
 from marginbench.harness.running.confinement import (
     MEMORY_LIMIT,
     PR_SET_CHILD_SUBREAPER,
@@ -48,7 +48,7 @@ def report(pair: tuple[Cell, Matrix, Array] | None = None, repeats: int = REPEAT
         "cores_allowed": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "governor": read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "load": os.getloadavg()[0],
-        "blas_threads": {Path(one["filepath"]).name: one["num_threads"] for one in threadpool_info()},
+        "blas_threads": library_threads(),
         **_memory(),
         **_clock(),
         "enforced": _enforced(),
