@@ -27,7 +27,7 @@ REPAIRABLE = 1e-3
 HULLS_MEET = 1e-9
 """r / max ||x_i|| up to which the two hulls are said to meet."""
 
-LARGEST = 1e100
+LARGEST_ENTRY = 1e100
 """Of entries of a point: their squares and sums of these are numbers."""
 
 
@@ -95,8 +95,8 @@ def _check_size(problem: Problem, point: Point) -> None:
     for name, part in point._asdict().items():
         if part is None or (name == "alpha" and problem.hard):
             continue
-        if np.abs(part).max(initial=0.0) > LARGEST:
-            raise InvalidPoint(f"{name} has entries beyond {LARGEST:g}, of which no objective can be computed")
+        if np.abs(part).max(initial=0.0) > LARGEST_ENTRY:
+            raise InvalidPoint(f"{name} has entries beyond {LARGEST_ENTRY:g}, of which no objective can be computed")
 
 
 def certify(problem: Problem, point: Point, lower: float = -math.inf) -> Certificate:

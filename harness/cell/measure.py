@@ -29,8 +29,8 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What looking at an iterate shows. mu: the proof of infeasibility it proposes for a hard margin, if any."""
+class Evaluation:
+    """What is found out about an iterate. mu: the proof of infeasibility it proposes for a hard margin, if any."""
 
     certificate: Certificate
     point: Point
@@ -41,7 +41,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """An iterate that was looked at, and when."""
+    """An iterate that was evaluated, and when."""
 
     iteration: int
     seconds: float
@@ -49,11 +49,11 @@ class Snapshot:
     claim: str
     said: str
     info: dict[str, Any]
-    seen: Seen
+    evaluation: Evaluation
 
     @property
     def certificate(self) -> Certificate:
-        return self.seen.certificate
+        return self.evaluation.certificate
 
     def curve_entry(self, bound: float | None = None) -> dict[str, Any]:
         """bound: what theory promises of P - P* at this iterate."""
@@ -64,7 +64,7 @@ class Snapshot:
             "primal": c.primal,
             "dual": c.dual,
             "gap": c.gap,
-            "own_residual": self.seen.own_residual,
+            "own_residual": self.evaluation.own_residual,
         }
         return entry if bound is None else entry | {"bound": bound}
 
@@ -94,7 +94,7 @@ def schedule() -> Iterator[int]:
 def trace(
     solver: Solver,
     program: Program,
-    look: Callable[[Iterate], Seen],
+    evaluate: Callable[[Iterate], Evaluation],
     budget: Budget,
     done: Callable[[Certificate], bool],
     wall: Callable[[], float] = time.perf_counter,
@@ -103,18 +103,18 @@ def trace(
 ) -> Trace:
     """Run `solver` on `program` until `done`, out of budget, or it ends by itself.
 
-    `look` certifies an iterate; neither it nor anything else outside `next()` is on the clock. A solver that
+    `evaluate` certifies an iterate; neither it nor anything else outside `next()` is on the clock. A solver that
     restarts is charged its last rung only, and `after_rung` is called with the trace so far: the next may never end.
     """
     result, stops = Trace(), schedule()
     due, seconds, cpu_seconds = next(stops), 0.0, 0.0
     iterator = solver.iterates(program)
     iterate: Iterate | None = None
-    iteration, looked_at = 0, 0
+    iteration, evaluated = 0, 0
 
     def keep(claim: str) -> Snapshot:
         assert iterate is not None
-        snapshot = Snapshot(iteration, seconds, cpu_seconds, claim, iterate.said, dict(iterate.info), look(iterate))
+        snapshot = Snapshot(iteration, seconds, cpu_seconds, claim, iterate.said, dict(iterate.info), evaluate(iterate))
         result.snapshots.append(snapshot)
         return snapshot
 
@@ -124,7 +124,7 @@ def trace(
         wall_step, cpu_step = wall() - wall_start, cpu() - cpu_start
         if following is None:
             result.ended_by = "solver"
-            if iterate is not None and looked_at < iteration:
+            if iterate is not None and evaluated < iteration:
                 keep(iterate.claim or "converged")
             elif result.snapshots and not result.snapshots[-1].claim:
                 result.snapshots[-1] = replace(result.snapshots[-1], claim="converged")
@@ -134,7 +134,7 @@ def trace(
         cpu_seconds = cpu_step if solver.restarts else cpu_seconds + cpu_step
         spent = seconds > budget.seconds or iteration >= budget.iterations
         if iteration >= due or solver.restarts or iterate.claim or iterate.look or spent:
-            looked_at = iteration
+            evaluated = iteration
             while due <= iteration:
                 due = next(stops)
             snapshot = keep(iterate.claim)

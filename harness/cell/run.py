@@ -10,7 +10,7 @@ import numpy as np
 
 from marginbench.harness.cell import certificate
 from marginbench.harness.cell.certificate import Certificate, InvalidPoint, certify
-from marginbench.harness.cell.measure import Budget, Seen, Snapshot, Trace, pass_seconds, trace
+from marginbench.harness.cell.measure import Budget, Evaluation, Snapshot, Trace, pass_seconds, trace
 from marginbench.harness.cell.spec import (
     Cell,
     chosen_kind,
@@ -80,11 +80,12 @@ def run_cell(
     budget = Budget(**cell.budget)
     solver.warm_up(program)
 
-    look = partial(_look, problem, formulation, program, known, wall)
+    evaluate = partial(_evaluate, problem, formulation, program, known, wall)
     outcome = partial(_outcome, record, problem, formulation, program, solver, budget, known, wall)
     try:
         done = partial(_done, formulation, budget)
-        result = trace(solver, program, look, budget, done, wall, after_rung=lambda so_far: after_rung(outcome(so_far)))
+        keep = lambda so_far: after_rung(outcome(so_far))  # noqa: E731
+        result = trace(solver, program, evaluate, budget, done, wall, after_rung=keep)
     except InvalidPoint as error:
         record.status, record.message = "invalid", str(error)
         return Outcome(record)
@@ -120,7 +121,7 @@ def _outcome(
     record.status, record.message = verdict(formulation, problem, answer, result, budget, known)
     if record.updates_bound is not None and not record.message:
         record.message = f"{record.updates} updates; the bound (R/gamma)^2 is {record.updates_bound:.4g}"
-    return Outcome(record, answer.seen.point)
+    return Outcome(record, answer.evaluation.point)
 
 
 def blank_record(cell: Cell, problem: Problem, digest: str) -> Record:
@@ -142,14 +143,14 @@ def blank_record(cell: Cell, problem: Problem, digest: str) -> Record:
     )
 
 
-def _look(
+def _evaluate(
     problem: Problem,
     formulation: Formulation,
     program: Program,
     known: Bounds,
     wall: Callable[[], float],
     iterate: Iterate,
-) -> Seen:
+) -> Evaluation:
     if iterate.x is None and iterate.claim in ("", "converged", "inaccurate"):
         raise InvalidPoint("the solver returned nothing")
     for name, value in (("x", iterate.x), ("the multipliers", iterate.dual)):
@@ -169,7 +170,7 @@ def _look(
     own = None if iterate.x is None else program.residual(iterate.x, iterate.dual)
     alpha = mu if point.alpha is None else point.alpha
     kept = Point(np.array(point.w), float(point.b), None if alpha is None else np.array(alpha))
-    return Seen(found, kept, own, post, mu)
+    return Evaluation(found, kept, own, post, mu)
 
 
 def _done(formulation: Formulation, budget: Budget, found: Certificate) -> bool:
@@ -191,9 +192,9 @@ def _fill(
     for name in CERTIFIED:
         setattr(record, name, getattr(found, name))
     record.claim = answer.claim
-    record.own_residual = answer.seen.own_residual
+    record.own_residual = answer.evaluation.own_residual
     record.solve_seconds, record.cpu_seconds = answer.seconds, answer.cpu_seconds
-    record.post_seconds = answer.seen.post_seconds
+    record.post_seconds = answer.evaluation.post_seconds
     record.pass_seconds = pass_seconds(problem, wall)
     record.passes = answer.seconds / record.pass_seconds if record.pass_seconds > 0 else None
     record.iterations = answer.iteration

@@ -33,7 +33,7 @@ def verdict(
         if answer.seconds > budget.seconds:
             return "timeout", f"right after {answer.seconds:.3g} s; the budget was {budget.seconds:g} s"
         return "solved", _false_claims(result, budget, answer)
-    own = answer.seen.own_residual
+    own = answer.evaluation.own_residual
     if not formulation.exact and own is not None and own <= budget.gap:
         return "inaccurate", f"gap {found.gap:.1e}: its own program is solved to {own:.0e}, the rest is the smoothing"
     if claim == "converged" and found.gap > max(budget.gap, budget.wrong_gap):
@@ -67,7 +67,7 @@ def _verdict_of_separation(found: Certificate, claim: str, problem: Problem, kno
 def _verdict_without_separator(problem: Problem, answer: Snapshot, known: Bounds) -> tuple[str, str]:
     """Hard margin, no separating point: infeasible with a proof, or an answer that is none."""
     distance = math.inf
-    for mu in (answer.seen.mu, answer.seen.point.alpha):
+    for mu in (answer.evaluation.mu, answer.evaluation.point.alpha):
         if mu is not None and np.isfinite(mu).all():
             distance = min(distance, hull_distance(problem, mu))
     if distance <= HULLS_MEET:

@@ -7,7 +7,7 @@ from marginbench.harness.commands.stored import stored_records
 from marginbench.harness.commands.summary import finish
 from marginbench.harness.compose import Composer
 from marginbench.harness.errors import InputError
-from marginbench.harness.running.reproduction import Comparison, cell_again, compare, named_files, text
+from marginbench.harness.running.reproduction import Rerun, cell_again, compare, named_files, text
 from marginbench.harness.running.sweep import run_cells
 
 
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     code = finish(finished.records, finished.folder, command, finished.notes, interrupted=finished.interrupted)
     now = iter(finished.asked)
     pairs = [
-        Comparison(then, None, cell) if isinstance(cell, str) else compare(then, next(now))
+        Rerun(then, None, cell) if isinstance(cell, str) else compare(then, next(now))
         for then, cell in zip(stored, again, strict=True)
     ]
     print(text(pairs))

@@ -21,7 +21,7 @@ from marginbench.harness.files import write_atomically
 from marginbench.harness.records.codec import Damaged, dumps, loads, record_from_plain, record_to_plain
 from marginbench.harness.records.record import SCHEMA, Record
 
-LARGEST = 64 * 2**20
+LARGEST_FILE = 64 * 2**20
 """Bytes beyond which a file is not a record."""
 
 NAME = re.compile(r"[0-9a-f]{16,64}")
@@ -121,7 +121,7 @@ class Store:
             try:
                 if not stat.S_ISREG(status.st_mode):
                     raise Damaged("not a file")
-                if status.st_size > LARGEST:
+                if status.st_size > LARGEST_FILE:
                     raise Damaged(f"{status.st_size} bytes: too large for a record")
                 return decode(_read_all(file), name)
             except Damaged as reason:
@@ -144,6 +144,6 @@ def _read_all(file: int) -> bytes:
     parts = []
     while part := os.read(file, 2**20):
         parts.append(part)
-        if sum(map(len, parts)) > LARGEST:
+        if sum(map(len, parts)) > LARGEST_FILE:
             raise Damaged("too large for a record")
     return b"".join(parts)

@@ -32,7 +32,7 @@ from marginbench.harness.references.enclosure import enclose, feasible
 
 ROUNDS = 60
 NEWTON_STEPS = 100
-LARGEST = 10_000
+LARGEST_SYSTEM = 10_000
 """Order of the largest system that is factorised (0.8 GB); where more multipliers are free, nothing is polished."""
 
 
@@ -141,7 +141,7 @@ class _State:
         steps = 0
         while steps < NEWTON_STEPS:
             F = np.flatnonzero((p > 0.0) & (p < self.problem.upper))
-            if min(F.size, self.X.shape[1]) > LARGEST:
+            if min(F.size, self.X.shape[1]) > LARGEST_SYSTEM:
                 break
             step = self._newton_step(F, g)
             size = float(np.linalg.norm(self.v))

@@ -154,7 +154,7 @@ def _with_best(t: np.ndarray, methods: Sequence[str], peers: set[str]) -> np.nda
 def _draws(family: Family, costs: list[list[list[float]]], peers: set[str]) -> Draws:
     """Of each method; of the best peer the smallest draw, where every peer that arrived has draws.
 
-    Dear cells are not repeated (`repeat_below`): theirs are drawn from the noise of those that are.
+    Expensive cells are not repeated (`repeat_below`): theirs are drawn from the noise of those that are.
     """
     draws: Draws = []
     spread = spread_of([c for row in costs for c in row])

@@ -84,7 +84,7 @@ def _goes_back(entries: list[dict[str, Any]]) -> bool:
 
 
 def _thinned(entries: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """At most `most` entries, evenly on the logarithm of their number from both ends: the last may be dear."""
+    """At most `most` entries, evenly on the logarithm of their number from both ends: the last may be expensive."""
     if len(entries) <= most:
         return entries
     step = math.log(len(entries)) / (most // 2 - 1)

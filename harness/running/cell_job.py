@@ -62,9 +62,13 @@ class Order:
 
 def run_order(X: Matrix, y: Array, order: Order) -> bytes:
     outcome = run_cell(order.cell, X, y, order.digest, order.known, after_rung=partial(_leave, order.so_far))
-    threads = {Path(library["filepath"]).name: library["num_threads"] for library in threadpool_info()}
-    outcome.record.machine["threads"] = threads
+    outcome.record.machine["threads"] = library_threads()
     return encode_answer(outcome)
+
+
+def library_threads() -> dict[str, int]:
+    """Numerical libraries that are loaded, and how many threads each of them uses."""
+    return {Path(library["filepath"]).name: library["num_threads"] for library in threadpool_info()}
 
 
 def _leave(path: Path | None, outcome: Outcome) -> None:

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_info
 
 from marginbench.harness.cell.spec import Cell
 from marginbench.harness.model.problem import Array, Matrix
 from marginbench.harness.records.machine import processor, read
 from marginbench.harness.rowops import passes
 from marginbench.harness.rowops.rows import rows_of
+from marginbench.harness.running.cell_job import library_threads
 from marginbench.harness.running.confinement import (
     MEMORY_LIMIT,
     PR_SET_CHILD_SUBREAPER,
@@ -48,7 +48,7 @@ def report(pair: tuple[Cell, Matrix, Array] | None = None, repeats: int = REPEAT
         "cores_allowed": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "governor": read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "load": os.getloadavg()[0],
-        "blas_threads": {Path(one["filepath"]).name: one["num_threads"] for one in threadpool_info()},
+        "blas_threads": library_threads(),
         **_memory(),
         **_clock(),
         "enforced": _enforced(),
@@ -181,7 +181,7 @@ def advice(found: dict[str, Any]) -> list[str]:
     if found["free_mb"] is not None and found["free_mb"] < Limits().memory_mb:
         said.append(f"Less memory is free than a cell may take: set limits.memory_mb below {found['free_mb']:.0f}.")
     if not found["enforced"]["memory"]:
-        said.append("Memory cannot be limited here: a solver that allocates without end takes the machine along.")
+        said.append("Memory cannot be limited here: a solver can use up all memory of this machine.")
     if not found["enforced"]["orphans"]:
         said.append("Processes that a solver leaves behind in a session of their own cannot be found here.")
     return said
@@ -196,7 +196,7 @@ def text(found: dict[str, Any]) -> str:
         "system": found["system"],
         "processor": found["processor"],
         "cores": f"{found['cores']}, {found['cores_allowed']} allowed; load {found['load']:.2f}",
-        "governor": found["governor"] or "not told by this system",
+        "governor": found["governor"] or "this system does not say",
         "memory": f"{mb(found['memory_mb'])}, {mb(found['free_mb'])} free; swap used: {mb(found['swap_used_mb'])}",
         "BLAS threads": f"{threads}; cells run with 1",
         "clock": f"resolution {1e9 * found['clock_resolution']:.0f} ns, {1e9 * found['clock_cost']:.0f} ns a reading",

@@ -24,7 +24,7 @@ CLEAR = 2.0
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Rerun:
     """One cell, then and now; `now` is None where it could not be run, and `note` says why or what changed."""
 
     then: Record
@@ -83,24 +83,24 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, PLAIN) or (isinstance(value, list) and all(isinstance(entry, PLAIN) for entry in value))
 
 
-def compare(then: Record, now: Record | None) -> Comparison:
+def compare(then: Record, now: Record | None) -> Rerun:
     """The same problem, the same verdict, and enclosures of the optimum that meet."""
     if now is None:
-        return Comparison(then, None, "interrupted before it ran")
+        return Rerun(then, None, "interrupted before it ran")
     if now.problem != then.problem:
-        return Comparison(then, now, "the data are not the same")
+        return Rerun(then, now, "the data are not the same")
     if now.status != then.status:
-        return Comparison(then, now, f"was {then.status}, is {now.status}")
+        return Rerun(then, now, f"was {then.status}, is {now.status}")
     for low, high in ((then, now), (now, then)):
         if low.dual is not None and high.primal is not None and high.primal < low.dual:
             try:
                 relative_gap(high.primal, low.dual)
             except AssertionError:
-                return Comparison(then, now, f"the bounds exclude each other: D = {low.dual}, P = {high.primal}")
-    return Comparison(then, now)
+                return Rerun(then, now, f"the bounds exclude each other: D = {low.dual}, P = {high.primal}")
+    return Rerun(then, now)
 
 
-def rankings(pairs: Sequence[Comparison]) -> list[str]:
+def rankings(pairs: Sequence[Rerun]) -> list[str]:
     """Problems on which two methods clearly changed places, as sentences."""
     times: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
     for pair in pairs:
@@ -118,7 +118,7 @@ def rankings(pairs: Sequence[Comparison]) -> list[str]:
     return found
 
 
-def text(pairs: Sequence[Comparison]) -> str:
+def text(pairs: Sequence[Rerun]) -> str:
     """What does not hold, line by line, and the counts."""
     rows = [
         (p.then.dataset, f"{p.then.C:g}", p.then.bias, f"{p.then.formulation} / {p.then.solver}", p.note)

@@ -110,7 +110,7 @@ class Sweep:
         self.known: dict[str, Bounds] = {}
         self.reused = 0
         self.left_out = 0
-        """Repeats not run, since the first run of their cell was dear."""
+        """Repeats not run, since the first run of their cell was expensive."""
         self.costs: list[float] = []
         """CPU seconds of each cell beside its solver: this process, the cell's certificates and its start."""
 

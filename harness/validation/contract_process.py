@@ -9,7 +9,7 @@ from marginbench.harness.running.job import Job, Limits, framed
 from marginbench.harness.validation.contracts import CONTRACTS
 from marginbench.harness.validation.probes import first_line
 from marginbench.harness.validation.scorecard import ContractLine
-from marginbench.harness.validation.testbed import Broken, Idle, Lab, Subject
+from marginbench.harness.validation.testbed import Broken, NotApplicable, Subject, Testbed
 
 COMPILE_SECONDS = 60.0
 """For a contract beside its solves: importing and compiling."""
@@ -20,16 +20,16 @@ SOLVES = 20
 
 def check(subject: Subject, names: tuple[str, ...] = tuple(CONTRACTS)) -> Iterator[ContractLine]:
     """The contracts in this process, each in all settings."""
-    labs = [Lab(subject, setting) for setting in subject.settings]
+    beds = [Testbed(subject, setting) for setting in subject.settings]
     for name in names:
-        yield combined(name, [examine(name, lab) for lab in labs])
+        yield combined(name, [examine(name, bed) for bed in beds])
 
 
-def examine(name: str, lab: Lab) -> ContractLine:
-    where = f"{lab.setting.name}, bias {lab.setting.problem['bias']}"
+def examine(name: str, bed: Testbed) -> ContractLine:
+    where = f"{bed.setting.name}, bias {bed.setting.problem['bias']}"
     try:
-        return ContractLine(name, "pass", CONTRACTS[name](lab))
-    except Idle as reason:
+        return ContractLine(name, "pass", CONTRACTS[name](bed))
+    except NotApplicable as reason:
         return ContractLine(name, "not applicable", str(reason))
     except Broken as reason:
         return ContractLine(name, "fail", f"{where}: {reason}")
@@ -75,7 +75,7 @@ def _job(subject: Subject, name: str) -> Job:
     )
 
 
-_LABS: dict[str, list[Lab]] = {}
+_BEDS: dict[str, list[Testbed]] = {}
 """Of the subjects that this process was warmed up for: what is in them, a fork of it finds done."""
 
 
@@ -85,12 +85,12 @@ def _key(subject: Subject) -> str:
 
 def warm_up(subject: Subject, _: str) -> None:
     """In the process that contracts are forked from: import, compile, and find the optimum of each setting."""
-    _LABS[_key(subject)] = labs = [Lab(subject, setting) for setting in subject.settings]
-    for lab in labs:
-        lab.warm_up()
+    _BEDS[_key(subject)] = beds = [Testbed(subject, setting) for setting in subject.settings]
+    for bed in beds:
+        bed.warm_up()
 
 
 def answer(subject: Subject, name: str) -> bytes:
     """In the process of one contract."""
-    labs = _LABS.get(_key(subject)) or [Lab(subject, setting) for setting in subject.settings]
-    return framed(asdict(combined(name, [examine(name, lab) for lab in labs])))
+    beds = _BEDS.get(_key(subject)) or [Testbed(subject, setting) for setting in subject.settings]
+    return framed(asdict(combined(name, [examine(name, bed) for bed in beds])))

@@ -1,8 +1,8 @@
-"""What every solver promises, whatever it solves: each contract is a function of a `Lab` and a line of the scorecard.
+"""What every solver promises, whatever it solves. Each contract is a function of a `Testbed`, a line of the scorecard.
 
-It returns a sentence when the contract holds, raises `Broken` when not and `Idle` where it means nothing. Symmetries:
-a transformed problem has an optimum that follows from the original's. A solver that is right answers the transformed
-one, and its answer, taken back, is as good for the original as was promised.
+It returns a sentence when the contract holds, raises `Broken` when not and `NotApplicable` where it means nothing.
+Symmetries: a transformed problem has an optimum that follows from the original's. A solver that is right answers the
+transformed one, and its answer, taken back, is as good for the original as was promised.
 """
 
 import gc
@@ -27,7 +27,7 @@ from marginbench.harness.validation.probes import (
     global_random_state,
     same,
 )
-from marginbench.harness.validation.testbed import Broken, Idle, Lab, Refused, started
+from marginbench.harness.validation.testbed import Broken, NotApplicable, Refused, Testbed, started
 
 LOST = 10.0
 """How many times the smallest error on the way the error at the end may be."""
@@ -35,152 +35,152 @@ LOST = 10.0
 PROMPT = 1.0
 """Seconds within which a solver that is told to stop has stopped."""
 
-Contract = Callable[[Lab], str]
+Contract = Callable[[Testbed], str]
 
 
 # -- randomness and state -----------------------------------------------------------------------------------------
 
 
-def deterministic(lab: Lab) -> str:
+def deterministic(bed: Testbed) -> str:
     """The same bits under a seed, whatever the global random state is."""
-    if not lab.solver().deterministic:
-        raise Idle("it does not promise the same bits")
+    if not bed.solver().deterministic:
+        raise NotApplicable("it does not promise the same bits")
     found = []
     for state in (1, 2):
         with global_random_state(state):
-            found.append(lab.steps(lab.solver(), lab.program(lab.problem())))
+            found.append(bed.steps(bed.solver(), bed.program(bed.problem())))
     if not same(*found):
         raise Broken("two runs with the same seed differ: its random numbers come from elsewhere")
     return "the same bits twice"
 
 
-def seed(lab: Lab) -> str:
-    if not hasattr(lab.solver(), "seed"):
-        raise Idle("it has no seed")
-    found = [lab.steps(lab.solver(seed=value), lab.program(lab.problem())) for value in (1, 2)]
+def seed(bed: Testbed) -> str:
+    if not hasattr(bed.solver(), "seed"):
+        raise NotApplicable("it has no seed")
+    found = [bed.steps(bed.solver(seed=value), bed.program(bed.problem())) for value in (1, 2)]
     if same(*found):
-        raise Idle("the seed changes nothing in this setting")
+        raise NotApplicable("the seed changes nothing in this setting")
     return "another seed, other iterates"
 
 
-def random_state(lab: Lab) -> str:
+def random_state(bed: Testbed) -> str:
     with global_random_state(1):
         before = fingerprint()
-        lab.steps(lab.solver(), lab.program(lab.problem()))
+        bed.steps(bed.solver(), bed.program(bed.problem()))
         if fingerprint() != before:
             raise Broken("it draws from or sets the global random state, which other code shares")
     return "the global random state is as it was"
 
 
-def data_untouched(lab: Lab) -> str:
-    for X in layouts(lab):
-        program = lab.program(lab.problem(X, lab.data()[1]))
+def data_untouched(bed: Testbed) -> str:
+    for X in layouts(bed):
+        program = bed.program(bed.problem(X, bed.data()[1]))
         before = {name: array.tobytes() for name, array in arrays(program)}
-        lab.steps(lab.solver(), program)
+        bed.steps(bed.solver(), program)
         for name, array in arrays(program):
             if array.tobytes() != before[name]:
                 raise Broken(f"{name} of the program is not what it was")
     return "every array of the program is what it was"
 
 
-def no_stale_state(lab: Lab) -> str:
+def no_stale_state(bed: Testbed) -> str:
     """One object on problems B, A and B again: A is solved, and B takes the same steps as at first."""
-    A, B, one = lab.problem(), lab.problem(*lab.data(1)), lab.solver()
-    first = lab.steps(one, lab.program(B))
-    lab.errors(B, one)
-    error = lab.answer(A, solver=one)
-    lab.errors(A, one)
-    if one.deterministic and not same(first, lab.steps(one, lab.program(B))):
+    A, B, one = bed.problem(), bed.problem(*bed.data(1)), bed.solver()
+    first = bed.steps(one, bed.program(B))
+    bed.errors(B, one)
+    error = bed.answer(A, solver=one)
+    bed.errors(A, one)
+    if one.deterministic and not same(first, bed.steps(one, bed.program(B))):
         raise Broken("a problem is solved differently after another one")
-    return lab.kept(error)
+    return bed.kept(error)
 
 
 # -- symmetries ---------------------------------------------------------------------------------------------------
 
 
-def row_permutation(lab: Lab) -> str:
-    X, y = lab.data()
+def row_permutation(bed: Testbed) -> str:
+    X, y = bed.data()
     order = np.random.default_rng(1).permutation(y.size)
-    return lab.kept(lab.answer(lab.problem(X[order], y[order])))
+    return bed.kept(bed.answer(bed.problem(X[order], y[order])))
 
 
-def label_swap(lab: Lab) -> str:
-    X, y = lab.data()
-    return lab.kept(lab.answer(lab.problem(X, -y), back=lambda p: Point(-p.w, -p.b)))
+def label_swap(bed: Testbed) -> str:
+    X, y = bed.data()
+    return bed.kept(bed.answer(bed.problem(X, -y), back=lambda p: Point(-p.w, -p.b)))
 
 
-def feature_permutation(lab: Lab) -> str:
-    X, y = lab.data()
+def feature_permutation(bed: Testbed) -> str:
+    X, y = bed.data()
     order = np.random.default_rng(2).permutation(X.shape[1])
-    return lab.kept(lab.answer(lab.problem(X[:, order], y), back=lambda p: Point(p.w[np.argsort(order)], p.b)))
+    return bed.kept(bed.answer(bed.problem(X[:, order], y), back=lambda p: Point(p.w[np.argsort(order)], p.b)))
 
 
-def row_duplication(lab: Lab) -> str:
+def row_duplication(bed: Testbed) -> str:
     """Every row twice at half the price."""
-    X, y = lab.data()
-    C = lab.setting.problem["C"] / 2.0
-    return lab.kept(lab.answer(lab.problem(np.vstack([X, X]), np.append(y, y), C=C)))
+    X, y = bed.data()
+    C = bed.setting.problem["C"] / 2.0
+    return bed.kept(bed.answer(bed.problem(np.vstack([X, X]), np.append(y, y), C=C)))
 
 
-def scaling(lab: Lab) -> str:
+def scaling(bed: Testbed) -> str:
     """x -> t x, s -> t s, C -> C / t^2 gives w -> w / t, the same b and P -> P / t^2."""
-    X, y = lab.data()
+    X, y = bed.data()
     t = 0.5
-    problem = lab.problem(t * X, y, C=lab.setting.problem["C"] / t**2, s=t)
-    return lab.kept(lab.answer(problem, back=lambda p: Point(t * p.w, p.b)))
+    problem = bed.problem(t * X, y, C=bed.setting.problem["C"] / t**2, s=t)
+    return bed.kept(bed.answer(problem, back=lambda p: Point(t * p.w, p.b)))
 
 
 # -- layouts of the data ------------------------------------------------------------------------------------------
 
 
-def layouts(lab: Lab) -> tuple[Matrix, Matrix]:
-    X, _ = lab.data()
+def layouts(bed: Testbed) -> tuple[Matrix, Matrix]:
+    X, _ = bed.data()
     return X, sp.csr_array(X)
 
 
-def dense_and_sparse(lab: Lab) -> str:
+def dense_and_sparse(bed: Testbed) -> str:
     """The same answer for an array and for a CSR matrix."""
-    y = lab.data()[1]
-    return lab.kept(max(lab.answer(lab.problem(X, y)) for X in layouts(lab)))
+    y = bed.data()[1]
+    return bed.kept(max(bed.answer(bed.problem(X, y)) for X in layouts(bed)))
 
 
-def float32(lab: Lab) -> str:
-    return given_directly(lab, lambda X: X.astype(np.float32))
+def float32(bed: Testbed) -> str:
+    return given_directly(bed, lambda X: X.astype(np.float32))
 
 
-def fortran_order(lab: Lab) -> str:
-    return given_directly(lab, lambda X: X if sp.issparse(X) else np.asfortranarray(X))
+def fortran_order(bed: Testbed) -> str:
+    return given_directly(bed, lambda X: X if sp.issparse(X) else np.asfortranarray(X))
 
 
-def non_contiguous(lab: Lab) -> str:
-    return given_directly(lab, lambda X: X if sp.issparse(X) else np.repeat(X, 2, axis=1)[:, ::2])
+def non_contiguous(bed: Testbed) -> str:
+    return given_directly(bed, lambda X: X if sp.issparse(X) else np.repeat(X, 2, axis=1)[:, ::2])
 
 
-def given_directly(lab: Lab, change: Callable[[Matrix], Matrix]) -> str:
+def given_directly(bed: Testbed, change: Callable[[Matrix], Matrix]) -> str:
     """Data of a layout that the harness itself never gives, but that a notebook may."""
     worst, refused = 0.0, ""
-    for X in layouts(lab):
-        problem = lab.problem(X, lab.data()[1])
-        program = lab.program(problem)
+    for X in layouts(bed):
+        problem = bed.problem(X, bed.data()[1])
+        program = bed.program(problem)
         if not isinstance(program, BoxDual | RegularisedRisk):
-            raise Idle("the program has matrices of its own; formulations write them in one layout")
+            raise NotApplicable("the program has matrices of its own; formulations write them in one layout")
         try:
-            worst = max(worst, lab.answer(problem, replace(program, X=change(program.X))))
+            worst = max(worst, bed.answer(problem, replace(program, X=change(program.X))))
         except (InputError, TypeError, ValueError) as error:  # a refusal in words
             refused = str(error)
         except Refused as error:
             refused = str(error)
     if refused and worst == 0.0:
         return f"refused: {refused.splitlines()[0][:120]}"
-    return lab.kept(worst)
+    return bed.kept(worst)
 
 
 # -- what it accepts, and how it ends -----------------------------------------------------------------------------
 
 
-def degenerate_data(lab: Lab) -> str:
+def degenerate_data(bed: Testbed) -> str:
     """Accepted programs of the smallest and emptiest kind do not break it."""
-    X, y = lab.data()
+    X, y = bed.data()
     empty_row, empty_column = X.copy(), X.copy()
     empty_row[0], empty_column[:, 0] = 0.0, 0.0
     cases = {
@@ -194,7 +194,7 @@ def degenerate_data(lab: Lab) -> str:
     refused = []
     for name, (X, y) in cases.items():
         try:
-            with started(solver := lab.solver(), program := lab.program(lab.problem(X, y))) as iterates:
+            with started(solver := bed.solver(), program := bed.program(bed.problem(X, y))) as iterates:
                 found = [np.asarray(it.x) for it in islice(iterates, 3) if it.x is not None]
         except Refused:
             refused.append(name)
@@ -206,19 +206,19 @@ def degenerate_data(lab: Lab) -> str:
     return f"refused: {', '.join(refused)}" if refused else "broke on none of " + ", ".join(cases)
 
 
-def ends_with_its_best(lab: Lab) -> str:
+def ends_with_its_best(bed: Testbed) -> str:
     """The point it ends with is about as good as the best it was seen to have; of restarts, the best one counts."""
-    if lab.solver().restarts:
-        raise Idle("its iterates are restarts, of which the best one counts")
-    errors = lab.errors(lab.problem(), lab.solver())
+    if bed.solver().restarts:
+        raise NotApplicable("its iterates are restarts, of which the best one counts")
+    errors = bed.errors(bed.problem(), bed.solver())
     best, end = min(errors, default=np.inf), errors[-1] if errors else np.inf
-    if end > max(lab.subject.accuracy, LOST * best):
+    if end > max(bed.subject.accuracy, LOST * best):
         raise Broken(f"ends with a relative error of {end:.0e} after one of {best:.0e}")
     return f"ends with a relative error of {end:.0e}; the smallest on the way was {best:.0e}"
 
 
-def stops_when_asked(lab: Lab) -> str:
-    with started(lab.solver(), lab.program(lab.problem())) as iterates:
+def stops_when_asked(bed: Testbed) -> str:
+    with started(bed.solver(), bed.program(bed.problem())) as iterates:
         next(iter(iterates), None)
         start = time.monotonic()
         getattr(iterates, "close", lambda: None)()
@@ -230,10 +230,10 @@ def stops_when_asked(lab: Lab) -> str:
     return "stopped at once"
 
 
-def no_threads_left(lab: Lab) -> str:
+def no_threads_left(bed: Testbed) -> str:
     counts = []
     for _ in range(3):
-        lab.steps(lab.solver(), lab.program(lab.problem()))
+        bed.steps(bed.solver(), bed.program(bed.problem()))
         gc.collect()
         counts.append((threading.active_count(), len(os.listdir(TASKS)) if TASKS.exists() else 0))
     python, system = zip(*counts, strict=True)
@@ -244,11 +244,11 @@ def no_threads_left(lab: Lab) -> str:
     return "no thread more than before"
 
 
-def no_children_left(lab: Lab) -> str:
+def no_children_left(bed: Testbed) -> str:
     if not TASKS.exists():
-        raise Idle("this system does not list the children of a process")
+        raise NotApplicable("this system does not list the children of a process")
     before = children()
-    lab.steps(lab.solver(), lab.program(lab.problem()))
+    bed.steps(bed.solver(), bed.program(bed.problem()))
     gc.collect()
     if left := children() - before:
         raise Broken(f"leaves {len(left)} processes behind")

@@ -30,11 +30,11 @@ class Broken(Exception):
     """The contract is broken; the message says how."""
 
 
-class Idle(Exception):
+class NotApplicable(Exception):
     """The contract does not apply; the message says why."""
 
 
-class Refused(Idle):
+class Refused(NotApplicable):
     """The solver does not take the program; the message is its reason."""
 
 
@@ -58,7 +58,7 @@ class Subject:
     seconds: float
 
 
-class Lab:
+class Testbed:
     """One solver in one setting. Every program is made of copies, so that a solver that writes spoils nothing else."""
 
     def __init__(self, subject: Subject, setting: Setting) -> None:
@@ -90,7 +90,7 @@ class Lab:
         try:
             return self.formulation.program(problem, chosen_kind(self.formulation, self.solver()))
         except InputError as error:
-            raise Idle(str(error)) from None
+            raise NotApplicable(str(error)) from None
 
     def warm_up(self) -> None:
         """All that a contract pays once, for both layouts of the data."""
@@ -110,11 +110,11 @@ class Lab:
         cell = Cell({}, asked, side["formulation"], side["solver"], "", "", "", budget={"gap": 1e-11})
         dual = run_cell(cell, *self.data(), "").record.dual
         if dual is None:
-            raise Idle("the trusted pair has no optimum for the problem of this contract")
+            raise NotApplicable("the trusted pair has no optimum for the problem of this contract")
         return dual
 
     def error(self, point: Point) -> float:
-        """What the promise is about, of an answer to the lab's problem."""
+        """What the promise is about, of an answer to the testbed's problem."""
         if self.formulation.judge == "separation":
             return 0.0 if self.judged.margins(point.w, point.b).min() > 0.0 else np.inf
         if self.formulation.exact:
@@ -140,7 +140,7 @@ class Lab:
         back: Callable[[Point], Point] = lambda point: point,
         solver: Solver | None = None,
     ) -> float:
-        """The smallest error of its answers to `problem`, each taken back to the lab's own problem first."""
+        """The smallest error of its answers to `problem`, each taken back to the testbed's own problem first."""
         solver, program = solver or self.solver(), program or self.program(problem)
         smallest, end = np.inf, np.inf
         with started(solver, program) as iterates:

@@ -8,7 +8,7 @@ import pytest
 from problems import random_problem
 
 from marginbench.harness.cell.certificate import Certificate
-from marginbench.harness.cell.measure import Budget, Seen, pass_seconds, schedule, trace
+from marginbench.harness.cell.measure import Budget, Evaluation, pass_seconds, schedule, trace
 from marginbench.harness.model.problem import Point
 from marginbench.harness.model.programs import Program
 from marginbench.harness.model.solver import Iterate, Solver
@@ -52,11 +52,11 @@ def looking(clock: FakeClock, gaps):
     """Evaluation takes an hour; its gaps are given."""
     gaps = iter(gaps)
 
-    def look(iterate: Iterate) -> Seen:
+    def evaluate(iterate: Iterate) -> Evaluation:
         clock.spend(3600.0)
-        return Seen(Certificate(1.0, 0.0, next(gaps)), Point(np.zeros(1)))
+        return Evaluation(Certificate(1.0, 0.0, next(gaps)), Point(np.zeros(1)))
 
-    return look
+    return evaluate
 
 
 def run(solver, gaps=None, **budget):
@@ -124,7 +124,7 @@ def test_a_no_op_solver_costs_less_than_a_millisecond_a_step():
             for _ in range(50):
                 yield Iterate(np.zeros(1))
 
-    seen = Seen(Certificate(1.0, 0.0, 1.0), Point(np.zeros(1)))
+    seen = Evaluation(Certificate(1.0, 0.0, 1.0), Point(np.zeros(1)))
     result = trace(NoOp(), Program(), lambda iterate: seen, Budget(), lambda c: False)
     assert result.snapshots[-1].seconds / 50 < 1e-3
 

@@ -36,7 +36,10 @@ def test_thinned_curves_keep_both_ends():
     c = series.curve(r, "m", Comparison.of([r]).bounds["p"], points=60)
     assert len(c.y["gap"]) <= 60
     assert c.x["iterations"][:2] == [1, 2]
-    assert c.x["iterations"][-2:] == [1999, 2000]  # these may be the dear ones: text_large at C = 1e4, Newton's last 50
+    assert c.x["iterations"][-2:] == [
+        1999,
+        2000,
+    ]  # these may be expensive: text_large at C = 1e4
 
 
 def test_a_bound_of_theory_is_drawn_as_a_suboptimality():

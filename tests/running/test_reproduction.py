@@ -8,7 +8,7 @@ import pytest
 from marginbench.harness.cli import main
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.store import Store
-from marginbench.harness.running.reproduction import Comparison, cell_again, compare, rankings
+from marginbench.harness.running.reproduction import Rerun, cell_again, compare, rankings
 
 RUN = ["dataset=overlapping", "dataset.n=60", "dataset.d=4", "method=coordinate_descent", "budget.seconds=5"]
 
@@ -90,9 +90,9 @@ def test_values_hold_while_their_enclosures_meet():
 
 
 def test_a_ranking_changes_only_when_both_runs_saw_a_clear_difference():
-    def pair(solver: str, then: float, now: float) -> Comparison:
+    def pair(solver: str, then: float, now: float) -> Rerun:
         record = Record(solver=solver, status="solved", solve_seconds=then)
-        return Comparison(record, replace(record, solve_seconds=now))
+        return Rerun(record, replace(record, solve_seconds=now))
 
     assert len(rankings([pair("a", 1.0, 3.0), pair("b", 3.0, 1.0)])) == 1
     assert not rankings([pair("a", 1.0, 1.5), pair("b", 3.0, 1.0)])
