@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from marginbench.harness.formulations.common import (
+    HardMargin,
     as_certificate,
     box_dual,
     dual_point,
@@ -18,19 +19,16 @@ from marginbench.harness.formulations.common import (
     hard_margin,
     vector,
 )
-from marginbench.harness.model.formulation import Formulation, Route
+from marginbench.harness.model.formulation import Route
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import BoxDual, Program, QuadraticProgram
 from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
-class HardDualQP(Formulation):
+class HardDualQP(HardMargin):
     gives: ClassVar[tuple[type[Program], ...]] = (BoxDual, QuadraticProgram)
     route: ClassVar[Route | None] = Route("dual", 11, (BoxDual, QuadraticProgram))
-
-    def judged(self, problem: Problem) -> Problem:
-        return hard_margin(problem)
 
     def program(self, problem: Problem, kind: type[Program]) -> Program:
         hard = hard_margin(problem)

@@ -14,27 +14,24 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.formulations.common import (
+    HardMargin,
     as_certificate,
     diagonal,
-    hard_margin,
     margin_columns,
     sizes,
     split_primal,
     vector,
 )
-from marginbench.harness.model.formulation import Formulation, Route
+from marginbench.harness.model.formulation import Route
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import Program, QuadraticProgram
 from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
-class HardPrimalQP(Formulation):
+class HardPrimalQP(HardMargin):
     gives: ClassVar[tuple[type[Program], ...]] = (QuadraticProgram,)
     route: ClassVar[Route | None] = Route("primal", 1, (QuadraticProgram,))
-
-    def judged(self, problem: Problem) -> Problem:
-        return hard_margin(problem)
 
     def program(self, problem: Problem, kind: type[Program]) -> QuadraticProgram:
         n, d, free = sizes(problem)

@@ -15,26 +15,23 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.formulations.common import (
+    HardMargin,
     as_certificate,
-    hard_margin,
     margin_columns,
     sizes,
     split_primal,
     vector,
 )
-from marginbench.harness.model.formulation import Formulation, Route
+from marginbench.harness.model.formulation import Route
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import ConeProgram, Program
 from marginbench.harness.model.solver import Iterate
 
 
 @dataclass(frozen=True)
-class MaxMargin(Formulation):
+class MaxMargin(HardMargin):
     gives: ClassVar[tuple[type[Program], ...]] = (ConeProgram,)
     route: ClassVar[Route | None] = Route("margin", 30, (ConeProgram,))
-
-    def judged(self, problem: Problem) -> Problem:
-        return hard_margin(problem)
 
     def program(self, problem: Problem, kind: type[Program]) -> ConeProgram:
         n, d, free = sizes(problem)

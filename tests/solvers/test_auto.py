@@ -1,0 +1,58 @@
+"""The choice between coordinate descent and Newton, and the moment when one gives way to the other."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from certified import gap, program_of
+
+from marginbench.datasets.generators import text
+from marginbench.harness.model.problem import Problem
+from marginbench.harness.model.programs import BoxDual
+from marginbench.solvers.auto import SMALL_C, Auto
+from marginbench.solvers.newton.augmented import NewtonAugmented
+
+
+def test_curvature_that_differs_from_row_to_row_is_refused_in_words():
+    program = BoxDual(np.eye(3), np.array([1.0, -1.0, 1.0]), np.ones(3), np.array([0.1, 0.2, 0.3]))
+    assert "alike" in (NewtonAugmented().refuses(program) or "")
+    assert next(iter(Auto().iterates(program))).info["picked"] == "coordinate_descent"
+
+
+def test_auto_says_what_it_picked_and_why():
+    rng = np.random.default_rng(13)
+    y = np.where(rng.random(3000) < 0.5, 1.0, -1.0)
+    X = rng.normal(size=(3000, 60)) + 0.5 * y[:, None]
+    small, large = (next(iter(Auto().iterates(program_of(Problem(X, y, C, "none"))))) for C in (1e-4, 10.0))
+    assert (small.info["picked"], small.info["why"]) == ("coordinate_descent", SMALL_C)
+    assert large.info["picked"] == "newton_augmented"
+    assert "on average" in large.info["why"]
+    wide = Problem(
+        sp.random_array((3200, 3100), density=1e-3, rng=rng, format="csr"), np.resize([1.0, -1.0], 3200), 1.0
+    )
+    info = next(iter(Auto().iterates(program_of(wide)))).info
+    assert info["picked"] == "coordinate_descent"
+    assert "min(n, d) = 3100" in info["why"]
+
+
+def test_auto_hands_over_to_newton_when_epochs_run_out():
+    rng = np.random.default_rng(14)
+    y = np.where(rng.random(400) < 0.5, 1.0, -1.0)
+    X = np.zeros((400, 250))
+    X[np.arange(400), np.arange(400) % 250] = 0.01
+    X[:, :6] += 0.2 * rng.normal(size=(400, 6)) + 0.02 * y[:, None]
+    problem = Problem(sp.csr_array(X), y, 1e3, "none")
+    seen = [(i.info["picked"], i.look) for i in Auto().iterates(program_of(problem))]
+    assert seen[0] == ("coordinate_descent", False)
+    assert seen[-1] == ("newton_augmented", True)  # dear after many cheap ones: the schedule would pass over most
+
+
+@pytest.mark.parametrize("bias", ["none", "free"])
+def test_auto_hands_over_where_coordinate_descent_is_stuck_and_systems_are_large(bias, monkeypatch):
+    monkeypatch.setattr("marginbench.solvers.auto.DIRECT", 100)
+    problem = Problem(*text(n=500, d=200, length=50, topic=0.2, seed=0), 1e4, bias)
+    seen = [(i.info["picked"], gap(problem, i)) for i in Auto().iterates(program_of(problem))]
+    first = [g for picked, g in seen if picked == "coordinate_descent"]
+    assert seen[0][0] == "coordinate_descent"
+    assert min(first) > 0.1  # after 30 epochs and more of each row
+    assert seen[-1][0] == "newton_augmented"
+    assert min(g for _, g in seen) <= 1e-9

@@ -1,0 +1,64 @@
+"""Newton's method on the augmented Lagrangian: its samples, its rounds, and the point it ends with."""
+
+import numpy as np
+import pytest
+from certified import BIASES, program_of, reached
+from problems import random_problem
+
+from marginbench.datasets.generators import text
+from marginbench.harness.model.problem import Problem
+from marginbench.harness.model.programs import BoxDual
+from marginbench.solvers.newton.augmented import NewtonAugmented
+from marginbench.solvers.newton.smoothing import Block
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_smoothed_hinge_is_the_same_program_with_both_bounds(bias):
+    """Its own residual is the judge: the smoothed hinge is not the canonical problem."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 5))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=60) > 0, 1.0, -1.0)
+    problem = Problem(X, y, 0.7, bias)
+    program = BoxDual(problem.features, y, problem.upper, 0.2 / problem.upper, bias == "free")
+    *_, last = NewtonAugmented().iterates(program)
+    assert last.claim == "converged"
+    assert program.residual(last.x, last.dual) < 1e-6  # the gap, at 1e-14, is its square
+
+
+@pytest.mark.parametrize("bias", ["none", "free"])
+def test_samples_lead_to_the_full_problem(bias):
+    """n large enough for three samples, two blobs in sorted order."""
+    rng = np.random.default_rng(11)
+    y = np.sort(np.where(rng.random(40_000) < 0.5, 1.0, -1.0))
+    problem = Problem(rng.normal(size=(40_000, 3)) + 0.4 * y[:, None], y, 0.5, bias)
+    assert reached(problem, NewtonAugmented(), limit=12)
+
+
+def test_newton_ends_with_its_best_point(monkeypatch):
+    """A gap that grows again, as rounding makes it grow at C = 1e4, is not what the solver ends with."""
+    gaps = iter([1e-3, 1e-11, *[1e-5] * 40])
+    monkeypatch.setattr(Block, "gap", lambda block, state: (next(gaps), 1.0))
+    *_, last = NewtonAugmented().iterates(program_of(random_problem(3, n=60, d=5, C=1.0, bias="none")))
+    assert (last.claim, last.info["gap"]) == ("converged", 1e-11)
+
+
+def test_patience_with_h_saves_newton_steps_where_systems_are_dear(monkeypatch):
+    """Text at C = 1e4, about as many free rows as columns: with an h that falls fast few rows change sides a step."""
+    problem, minimise = Problem(*text(n=2500, d=1000, length=50, topic=0.2, seed=0), 1e4, "none"), Block.minimise
+
+    def steps() -> int:
+        taken = []
+
+        def counted(block, *args, **more):
+            solved = minimise(block, *args, **more)
+            taken.append(block.steps)
+            return solved
+
+        monkeypatch.setattr(Block, "minimise", counted)
+        assert reached(problem, NewtonAugmented(direct=0))
+        return sum(taken)
+
+    patient = steps()
+    for name, value in {"PATIENT": 0.35, "EASY": 1000, "LONG": 300, "widest": lambda _: 2.0}.items():
+        monkeypatch.setattr(f"marginbench.solvers.newton.augmented.{name}", value)  # as for small systems
+    assert steps() > 1.5 * patient
