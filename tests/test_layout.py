@@ -26,7 +26,7 @@ ROOMS = {
     "harness/model": ("harness.matrices", "harness.rowops"),
     "harness/formulations": ("harness.model",),
     "harness/records": ("harness.model", "harness.files"),
-    "harness/cell": ("harness.model", "harness.records", "harness.old_names"),
+    "harness/cell": ("harness.model", "harness.records", "harness.old_names", "harness.requirements"),
     "harness/references": ("harness.model", "harness.cell", "harness.files", *TOOLS),
     "harness/reporting": ("harness.model", "harness.records", "harness.files", "harness.old_names"),
     "harness/running": (

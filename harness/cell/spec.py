@@ -18,6 +18,7 @@ from marginbench.harness.model.problem import InputError, Matrix, Problem
 from marginbench.harness.model.programs import Program
 from marginbench.harness.model.solver import Solver
 from marginbench.harness.old_names import current_name
+from marginbench.harness.requirements import missing_library
 
 Config = dict[str, Any]
 
@@ -70,11 +71,7 @@ def judged_problem(formulation: Formulation, X: Matrix, y: np.ndarray, config: C
 
 def missing(solver: Solver) -> str | None:
     """The sentence for a solver whose library is not installed; None when all are."""
-    for module, extra in solver.requires.items():
-        if importlib.util.find_spec(module) is None:
-            package = f"marginbench[{extra}]" if extra else "marginbench"
-            return f"{module} is not installed: pip install '{package}'"
-    return None
+    return missing_library(solver.requires)
 
 
 def misfit(formulation: Formulation, solver: Solver, problem: Problem) -> str | None:

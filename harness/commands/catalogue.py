@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from marginbench.harness import requirements
 from marginbench.harness.config_files import CONF, file_of, texts
 from marginbench.harness.errors import InputError
 from marginbench.harness.old_names import current_name
@@ -131,10 +132,7 @@ def first_paragraph(target: str, of_module: bool) -> str:
 def missing_library(target: str) -> str | None:
     """The sentence for a solver whose library is not installed; None when all are."""
     found = source(target)
-    for module, extra in (_requires(*found) if found else {}).items():
-        if importlib.util.find_spec(module) is None:
-            return f"{module} is not installed: pip install 'marginbench{f'[{extra}]' if extra else ''}'"
-    return None
+    return requirements.missing_library(_requires(*found) if found else {})
 
 
 def _requires(tree: ast.Module, name: str) -> dict[str, str]:

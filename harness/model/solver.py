@@ -51,7 +51,8 @@ class Solver(ABC):
     """Programs it takes, the preferred first."""
 
     requires: ClassVar[Mapping[str, str]] = {}
-    """Libraries it wraps -> the extra of marginbench that installs them, `""` where marginbench itself does."""
+    """Libraries it wraps -> what installs them: an extra of marginbench, a requirement as pip takes it (`name>=1.0`), or
+    `""` where marginbench itself does."""
 
     restarts: ClassVar[bool] = False
     """True when every iterate is a cold, independent solve: each is then charged its own time, not the sum."""

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 import yaml
 
-from marginbench.harness.commands.listing import target
+from marginbench.harness.commands.pairs import target
 from marginbench.harness.formulations.dual_qp import DualQP
 from marginbench.harness.formulations.hard_dual_qp import HardDualQP
 from marginbench.harness.formulations.hard_primal_qp import HardPrimalQP

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from adapters import BACKENDS, ROOT, data, first, installed, largest_margin, make, primal_qp
 
-from marginbench.harness.commands.listing import target
+from marginbench.harness.commands.pairs import target
 from marginbench.harness.model.adapters import Ladder
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.programs import (

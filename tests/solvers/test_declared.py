@@ -13,7 +13,7 @@ from problems import random_problem
 
 from marginbench.harness.cell.run import run_cell
 from marginbench.harness.cell.spec import Cell
-from marginbench.harness.commands.listing import target
+from marginbench.harness.commands.pairs import target
 from marginbench.harness.formulations.pegasos import Pegasos as PegasosObjective
 from marginbench.harness.formulations.regularised_sum import RegularisedSum
 from marginbench.harness.formulations.tikhonov import Tikhonov
