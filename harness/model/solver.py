@@ -51,7 +51,7 @@ class Solver(ABC):
     """Programs it takes, the preferred first."""
 
     requires: ClassVar[Mapping[str, str]] = {}
-    """Libraries it wraps -> what installs them: an extra of marginbench, a requirement as pip takes it (`name>=1.0`), or
+    """Libraries it wraps -> what installs them: an extra of marginbench, a requirement for pip (`name>=1.0`), or
     `""` where marginbench itself does."""
 
     restarts: ClassVar[bool] = False
