@@ -24,6 +24,7 @@ from marginbench.harness.model.solver import Iterate
 @dataclass(frozen=True)
 class MaxMargin(Formulation):
     gives: ClassVar[tuple[type[Program], ...]] = (ConeProgram,)
+    always_solvable: ClassVar[bool] = True
 
     def judged(self, problem: Problem) -> Problem:
         return hard_margin(problem)

@@ -20,6 +20,10 @@ class Formulation(ABC):
     exact: ClassVar[bool] = True
     """False where its optimum is not that of the judged problem (the smoothed hinge)."""
 
+    always_solvable: ClassVar[bool] = False
+    """Whether its program has an optimum also where a hard margin has none: `converged` then says that there is none,
+    if the multipliers say so."""
+
     def refuses(self, problem: Problem) -> str | None:
         """Why this problem cannot be written this way; None when it can."""
         return None

@@ -27,7 +27,11 @@ class Record:
     primal: float | None = None
     dual: float | None = None
     dual_source: str = ""
+    own_dual: float | None = None
     gap: float | None = None
+    primal_error: float | None = None
+    dual_error: float | None = None
+    gap_error: float | None = None
     suboptimality: float | None = None
     reference: str = ""
     kkt_primal: float | None = None

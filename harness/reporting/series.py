@@ -96,7 +96,7 @@ def pegasos_bound(r: Record, iterations: Values, known: Bounds) -> Values:
     solver, radius, steps = r.cell.get("solver") or {}, number(r.info.get("radius")), number(r.info.get("steps"))
     promised = solver.get("project") and solver.get("average") == "uniform"
     weighted = (r.cell.get("problem") or {}).get("weight")
-    if not promised or weighted or not (radius and steps and r.iterations and math.isfinite(known.lower + r.C)):
+    if not promised or weighted or not (radius and steps and r.iterations and 0.0 < known.lower < math.inf and r.C < math.inf):
         return []
     Cn = r.C * r.n
     lam = 1.0 / Cn
@@ -106,7 +106,7 @@ def pegasos_bound(r: Record, iterations: Values, known: Bounds) -> Values:
         if not iteration:
             return None
         T = max(iteration * steps / (r.iterations or 1), 1.0)
-        return Cn * G**2 * (1.0 + math.log(T)) / (2.0 * lam * T) / max(1.0, abs(known.lower))
+        return Cn * G**2 * (1.0 + math.log(T)) / (2.0 * lam * T) / known.lower
 
     return [at(k) for k in iterations]
 
@@ -158,9 +158,9 @@ def smoothing(comparison: Comparison) -> list[Panel]:
             for name, runs in sorted(lines.items())
             if len(runs) > 1
         ]
-        if drawn and math.isfinite(task.bounds.lower + task.sample.C):
+        if drawn and 0.0 < task.bounds.lower < math.inf and task.sample.C < math.inf:
             deltas = sorted({x for line in drawn for x in line.x})
-            scale = 0.5 * task.sample.C * task.sample.n / max(1.0, abs(task.bounds.lower))
+            scale = 0.5 * task.sample.C * task.sample.n / task.bounds.lower
             drawn.append(Line("bound C n δ / 2", deltas, [scale * x for x in deltas], kind="bound"))
         if drawn:
             charts.append(Panel(task.title, "smoothing δ", "suboptimality", drawn))

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from marginbench.harness.cell.certificate import InvalidPoint, sharpened
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import Point, Problem
-from marginbench.harness.references import enclosure, exact
+from marginbench.harness.model import exact
+from marginbench.harness.references import enclosure
 from marginbench.harness.references.enclosure import enclose, feasible, hulls_meet
 
 BIASES = ("none", "free", "augmented")
