@@ -124,9 +124,7 @@ def _of_some_length(problem: Problem, w: Array, b: float) -> tuple[Array, float]
     return np.ldexp(w, power), float(np.ldexp(b, power))
 
 
-def _evaluated(
-    problem: Problem, w: Array, b: float, alpha: Array | None, lower: float, accuracy: float
-) -> Evaluated:
+def _evaluated(problem: Problem, w: Array, b: float, alpha: Array | None, lower: float, accuracy: float) -> Evaluated:
     """P and D with as many digits as needed."""
     seen = evaluate(problem, w, b, alpha)
     if _precise(seen.primal, seen.dual, lower, accuracy):

@@ -33,8 +33,8 @@ def proven_to_meet(problem: Problem, mu: Array) -> bool:
 
 
 def equations(problem: Problem, support: Array) -> Array:
-    """The rows of A in A mu = 0, with mu on the rows of `support`: each feature, and y for a free bias. Exact; rows that
-    are all 0 say nothing and are left out."""
+    """A of A mu = 0, mu on the rows of `support`: a row for each feature, and y for a free bias. Exact. Rows that are
+    all 0 say nothing and are left out."""
     Z = problem.X[support]
     Z = problem.y[support, None] * (Z.toarray() if sp.issparse(Z) else Z)
     rows = {

@@ -1,7 +1,7 @@
 """P and D of a point with a proven bound of their rounding error: each as two floats with the true value between.
 
-First in float64, with an error bound that costs next to nothing; where that is too wide for what is asked, once more in
-balls (exact.py), about 32 digits. Floats are rational numbers, so that data, C_i, (w, b) and alpha state one true value.
+First in float64, with an error bound that costs next to nothing; where that is too wide for what is asked, once more
+in balls (exact.py), about 32 digits. Floats are rational numbers: data, C_i, (w, b) and alpha state one true value.
 
 The float64 bound. A sum of k products, in any order, is off by at most gamma_k = k u / (1 - k u) times the sum of their
 absolute values (Higham, Accuracy and Stability, 3.1), u = 2^-53; here 1.01 k u. Hence:
@@ -27,6 +27,7 @@ from marginbench.harness.model.problem import Array, Problem
 
 U = 2.0**-53
 TINY = 2.0**-1000
+LARGEST = 2.0**1023
 GROUP = 32
 
 
@@ -153,7 +154,7 @@ def _hard_primal(norm: Interval, low: Array, high: Array) -> Interval:
     if most <= 0.0:
         return NONE
     upper = 0.5 * _square(math.sqrt(norm.high) / least) if least > 0.0 else math.inf
-    lower = 0.5 * _square(math.sqrt(norm.low) / most)
+    lower = min(LARGEST, 0.5 * _square(math.sqrt(norm.low) / most))  # inf would say that it does not separate
     return Interval(lower * (1.0 - 8.0 * U), upper * (1.0 + 8.0 * U) + TINY)
 
 

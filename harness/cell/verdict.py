@@ -15,8 +15,8 @@ IMPOSSIBLE = ("infeasible", "unbounded")
 """Claims that a hard margin has no solution."""
 
 NEARLY = 1e-3
-"""||sum mu_i y_i x_i|| beside the largest row, up to which a mu is the solver's own proof but for its rounding. The proof
-is then looked for on the rows that carry it. Beyond, finding one would be the harness's work."""
+"""||sum mu_i y_i x_i|| beside the largest row, up to which a mu is the solver's own proof but for its rounding. The
+proof is then looked for on the rows that carry it. Beyond, finding one would be the harness's work."""
 
 
 def verdict(

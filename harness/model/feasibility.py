@@ -1,8 +1,8 @@
 """Multipliers that are feasible exactly, so that D of them is a bound and not nearly one.
 
-The box 0 <= alpha_i <= C_i is a comparison of floats. With a free bias, sum alpha_i y_i = 0 is made to hold in integers:
-alpha_i = a_i 2^k with integers 0 <= a_i < 2^53, repaired until sum a_i y_i is the integer 0. Every such alpha_i is a
-float.
+The box 0 <= alpha_i <= C_i is a comparison of floats. With a free bias, sum alpha_i y_i = 0 is made to hold in
+integers: alpha_i = a_i 2^k with integers 0 <= a_i < 2^53, repaired until sum a_i y_i is the integer 0. Every such
+alpha_i is a float.
 """
 
 from collections.abc import Iterator

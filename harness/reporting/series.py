@@ -96,7 +96,8 @@ def pegasos_bound(r: Record, iterations: Values, known: Bounds) -> Values:
     solver, radius, steps = r.cell.get("solver") or {}, number(r.info.get("radius")), number(r.info.get("steps"))
     promised = solver.get("project") and solver.get("average") == "uniform"
     weighted = (r.cell.get("problem") or {}).get("weight")
-    if not promised or weighted or not (radius and steps and r.iterations and 0.0 < known.lower < math.inf and r.C < math.inf):
+    bounded = 0.0 < known.lower < math.inf and math.inf > r.C
+    if not promised or weighted or not (radius and steps and r.iterations and bounded):
         return []
     Cn = r.C * r.n
     lam = 1.0 / Cn
@@ -158,7 +159,7 @@ def smoothing(comparison: Comparison) -> list[Panel]:
             for name, runs in sorted(lines.items())
             if len(runs) > 1
         ]
-        if drawn and 0.0 < task.bounds.lower < math.inf and task.sample.C < math.inf:
+        if drawn and 0.0 < task.bounds.lower < math.inf and math.inf > task.sample.C:
             deltas = sorted({x for line in drawn for x in line.x})
             scale = 0.5 * task.sample.C * task.sample.n / task.bounds.lower
             drawn.append(Line("bound C n δ / 2", deltas, [scale * x for x in deltas], kind="bound"))
