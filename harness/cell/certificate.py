@@ -1,38 +1,41 @@
 """Certificates: what a proposed point is worth, computed from the data and from nothing else.
 
-For a point (w, b, alpha) of a Problem: P(w, b), D of the repaired alpha, the relative gap
-(P - D) / max(1, |P|, |D|), and each KKT residual. P - D bounds the distance to the optimum by weak duality, so that
-neither the solver nor its claim has to be believed.
+For a point (w, b, alpha) of a Problem: P(w, b), D of the repaired alpha, the relative gap (P - D) / P, and each KKT
+residual. P - D bounds the distance to the optimum by weak duality, so that neither the solver nor its claim has to be
+believed. `primal` is P rounded up and `dual` is D rounded down, by what is proven of their rounding error: P* lies
+between them, and `gap` is never understated.
+
+The best proven D decides: that of the point's own multipliers, that of a reference, or D(0) = 0.
 
 Hard margin (C = inf). Both sides are scale free: a separating w is scaled to min_i m_i = 1, which gives
 P = 1/2 (||w|| / min m)^2; any alpha >= 0 is scaled to its best length, so D = 1/2 (sum alpha / ||w(alpha)||)^2.
-No product of an infinite C with a rounding error ever occurs.
-
-Infeasibility of the hard margin. mu >= 0 with sum 1 (and sum mu_i y_i = 0 for a free bias) and
-r = ||sum mu_i y_i x_i|| proves that no hyperplane has a geometric margin above r: summing mu_i m_i >= gamma ||w||
-over i gives ||w|| r >= gamma ||w||. r at rounding level is reported as infeasible.
+No product of an infinite C with a rounding error ever occurs. D also says that no hyperplane has a geometric margin
+above 1 / sqrt(2 D): summing alpha_i m_i >= margin ||w|| over i gives ||w|| ||w(alpha)|| >= margin ||w|| sum alpha.
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
-from marginbench.harness.model.bounds import ROUNDING, relative_distance
+from marginbench.harness.cell.objectives import UNKNOWN, Evaluated, Interval, evaluate, evaluate_exactly
+from marginbench.harness.model.bounds import relative_gap
+from marginbench.harness.model.feasibility import feasible
 from marginbench.harness.model.problem import Array, Point, Problem
+from marginbench.harness.model.validity import InvalidPoint, validated
 
 REPAIRABLE = 1e-3
 """Feasibility residual up to which a point may be repaired; beyond it, it is not the answer that was claimed."""
 
-HULLS_MEET = 1e-9
-"""r / max ||x_i|| up to which the two hulls are said to meet."""
+SMALL_BESIDE = 0.05
+"""Of the gap, or of the gap that is asked for: a larger rounding error calls for more digits."""
 
-LARGEST_ENTRY = 1e100
-"""Of entries of a point: their squares and sums of these are numbers."""
+ACCURACY = 1e-12
+"""The gap that is asked for where nobody says."""
 
-
-class InvalidPoint(ValueError):
-    """The proposed point is not a point at all: NaN, wrong shape, wrong type, beyond all numbers."""
+MODEST = 2.0**450
+"""A problem whose rows and whose C are between 1 / MODEST and MODEST has objectives that are floats."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,20 @@ class Certificate:
     dual: float | None
     gap: float | None
     dual_source: str = ""
+    """Whose D it is: `own`, `reference`, or `zero` where D(0) = 0 is better than both."""
+    own_dual: float | None = None
+    primal_error: float | None = None
+    """P is in [primal - primal_error, primal]."""
+    dual_error: float | None = None
+    """D of the own multipliers is in [own_dual, own_dual + dual_error]."""
+    gap_error: float | None = None
+    """(P - D) / P is in [gap - gap_error, gap]."""
     kkt_primal: float | None = None
     kkt_dual: float | None = None
     kkt_stationarity: float | None = None
     kkt_complementarity: float | None = None
     margin: float | None = None
+    """min_i m_i / ||w||, rounded down, where w separates for certain."""
     mistakes: int = 0
     train_accuracy: float = 0.0
     sv_margin: int = 0
@@ -55,116 +67,164 @@ class Certificate:
     sv_wrong: int = 0
     violation: float = 0.0
     """The worst of constraint and box, with |sum alpha_i y_i| beside sum |alpha_i|: a sum of n errors grows with n."""
+    beyond: str = ""
+    """Why nothing can be computed: the problem's numbers leave double precision. Empty where all is well."""
 
     @property
     def feasible(self) -> bool:
         return self.violation <= REPAIRABLE
 
 
-def relative_gap(primal: float, dual: float) -> float:
-    """(P - D) / max(1, |P|, |D|). Weak duality makes it >= 0 up to rounding, which is shown as 0."""
-    gap = relative_distance(primal, dual)
-    if gap < -ROUNDING:
-        raise AssertionError(f"weak duality violated: P = {primal!r} below D = {dual!r}")
-    return max(gap, 0.0)
+def certify(problem: Problem, point: Point, lower: float = -math.inf, accuracy: float = ACCURACY) -> Certificate:
+    """The certificate of `point`; `lower` is a proven lower bound of the optimum, `accuracy` the gap that is asked for.
 
-
-def validated(problem: Problem, point: Point) -> Point:
-    """The point with float64 arrays; InvalidPoint in words where it is none."""
-    w = _vector("w", point.w, problem.d)
-    b = _vector("b", np.atleast_1d(np.asarray(point.b)), 1)
-    alpha = None if point.alpha is None else _vector("alpha", point.alpha, problem.n)
-    xi = None if point.xi is None else _vector("xi", point.xi, problem.n)
-    return Point(w, float(b[0]), alpha, xi)
-
-
-def _vector(name: str, value: object, size: int) -> Array:
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiu":
-        raise InvalidPoint(f"{name} has type {array.dtype}, not real numbers")
-    if array.shape != (size,):
-        raise InvalidPoint(f"{name} has shape {array.shape}, not ({size},)")
-    array = array.astype(np.float64, copy=False)
-    if not np.isfinite(array).all():
-        raise InvalidPoint(f"{name} has {int((~np.isfinite(array)).sum())} entries that are NaN or infinite")
-    return array
-
-
-def _check_size(problem: Problem, point: Point) -> None:
-    """InvalidPoint where objectives would overflow; of multipliers at the hard margin only the direction counts."""
-    for name, part in point._asdict().items():
-        if part is None or (name == "alpha" and problem.hard):
-            continue
-        if np.abs(part).max(initial=0.0) > LARGEST_ENTRY:
-            raise InvalidPoint(f"{name} has entries beyond {LARGEST_ENTRY:g}, of which no objective can be computed")
-
-
-def certify(problem: Problem, point: Point, lower: float = -math.inf) -> Certificate:
-    """The certificate of `point`; `lower` is a proven lower bound of the optimum, for points without multipliers."""
-    w, b, alpha, xi = point = validated(problem, point)
-    _check_size(problem, point)
-    m = problem.margins(w, b)
-    primal, margin = _primal(problem, w, b, m)
-    kkt_primal = _primal_residual(problem, m, xi)
-    dual, source = (lower, "reference") if math.isfinite(lower) else (None, "")
-    kkt_dual = stationarity = complementarity = None
-    violation = kkt_primal or 0.0
-    if alpha is not None:
-        outside, balance = _dual_residuals(problem, alpha)
-        kkt_dual = max(outside, balance)
-        violation = max(violation, outside, balance / max(1.0, _mass(problem, alpha)))
-        alpha = problem.feasible_dual(alpha)
-        stationarity = _stationarity(problem, w, b, alpha)
-        complementarity = _complementarity(problem, m, alpha)
-        own = _dual(problem, alpha)
-        if own is not None:
-            dual, source = own, "own"
-    gap = None if primal is None or dual is None else relative_gap(primal, dual)
-    mistakes = int((m <= 0.0).sum())
+    Rounding errors well below the gap, or well below `accuracy`, are good enough.
+    """
+    w, b, alpha, xi = validated(problem, point)
+    if problem.bias == "none" and b != 0.0:
+        raise InvalidPoint(f"b = {b!r}, and the problem has no bias")
+    with np.errstate(all="ignore"):
+        repaired = None if alpha is None else _repaired(problem, alpha)
+        used, intercept = _of_some_length(problem, w, b)
+        seen = _evaluated(problem, used, intercept, repaired, lower, accuracy)
+        m = seen.margins if used is w else problem.margins(w, b)
+        kkt = _residuals(problem, w, b, m, xi, alpha, repaired, seen)
+    beyond = "" if _precise(seen.primal, seen.dual, lower, accuracy) else _out_of_range(problem)
+    if _unknown(problem, seen.primal) and not beyond:
+        raise InvalidPoint(f"w has entries up to {np.abs(w).max():.0e}, of which no objective can be computed")
+    margin, mistakes = _separation(problem, w, b, m, seen)
     near = 1e-6 * max(1.0, np.abs(m).max(initial=0.0))
     return Certificate(
-        primal=primal,
-        dual=dual,
-        gap=gap,
-        dual_source=source,
-        kkt_primal=kkt_primal,
-        kkt_dual=kkt_dual,
-        kkt_stationarity=stationarity,
-        kkt_complementarity=complementarity,
+        **_gap(seen.primal, seen.dual, lower),
+        **kkt,
         margin=margin,
         mistakes=mistakes,
         train_accuracy=1.0 - mistakes / problem.n,
         sv_margin=int((np.abs(m - 1.0) <= near).sum()),
         sv_inside=int(((m > 0.0) & (m < 1.0 - near)).sum()),
         sv_wrong=mistakes,
-        violation=violation,
+        beyond=beyond,
     )
 
 
-def _primal(problem: Problem, w: Array, b: float, m: Array) -> tuple[float | None, float | None]:
-    """P and the geometric margin min_i m_i / ||w|| (in the penalised space), the latter where w separates."""
-    norm, smallest = np.sqrt(problem.norm2(w, b)), float(m.min())
-    margin = smallest / norm if smallest > 0.0 and norm > 0.0 else None
+def _repaired(problem: Problem, alpha: Array) -> Array:
+    """Feasible exactly. At the hard margin only the direction counts, and along a ray it may be 1e+200 long."""
     if not problem.hard:
-        return problem.primal(w, b), margin
-    return (None if margin is None else 0.5 / margin**2), margin
+        return feasible(problem, alpha)
+    power = int(np.frexp(np.abs(alpha).max(initial=0.0))[1])
+    return feasible(problem, np.ldexp(alpha, -power))
 
 
-def _dual(problem: Problem, alpha: Array) -> float | None:
-    if not problem.hard:
-        return problem.dual(alpha)
-    total = float(alpha.sum())  # only the direction counts; along a ray that proves infeasibility it may be 1e+200
-    pull = _pull(problem, alpha / total) if total > 0.0 else 0.0
-    # A pull within rounding means that the hulls meet: no finite bound can be told from noise.
-    if not pull > 1e-14 * np.sqrt(radius2(problem)):
-        return None
-    return 0.5 / pull**2
+def _of_some_length(problem: Problem, w: Array, b: float) -> tuple[Array, float]:
+    """(w, b); at the hard margin, where only the direction counts, times a power of two if squares would overflow."""
+    largest = float(np.abs(w).max(initial=0.0))
+    if not problem.hard or largest == 0.0 or 2.0**-300 < largest < 2.0**300:
+        return w, b
+    power = -int(np.frexp(largest)[1])
+    return np.ldexp(w, power), float(np.ldexp(b, power))
 
 
-def radius2(problem: Problem) -> float:
-    """max_i ||x_i||^2, with the constant feature where there is one."""
-    square = problem.X.multiply(problem.X) if hasattr(problem.X, "multiply") else problem.X**2
-    return float(square.sum(axis=1).max()) + (problem.s**2 if problem.bias == "augmented" else 0.0)
+def _evaluated(problem: Problem, w: Array, b: float, alpha: Array | None, lower: float, accuracy: float) -> Evaluated:
+    """P and D with as many digits as needed."""
+    seen = evaluate(problem, w, b, alpha)
+    if _precise(seen.primal, seen.dual, lower, accuracy):
+        return seen
+    primal, dual = evaluate_exactly(problem, w, b, alpha)
+    dual = None if dual is None or seen.dual is None else dual.meet(seen.dual)
+    return seen._replace(primal=primal.meet(seen.primal), dual=dual)
+
+
+def _unknown(problem: Problem, primal: Interval) -> bool:
+    return primal == UNKNOWN or (not problem.hard and primal.high == math.inf)
+
+
+def _separation(problem: Problem, w: Array, b: float, m: Array, seen: Evaluated) -> tuple[float | None, int]:
+    """(margin, mistakes): min_i m_i / ||w|| rounded down, where w separates for certain, and rows on the wrong side."""
+    wrong = int((m <= 0.0).sum())
+    if problem.hard:
+        if not seen.primal.high < math.inf:
+            return None, max(1, wrong)
+        size = math.sqrt(2.0 * seen.primal.high)
+        return (1.0 / size * (1.0 - 2.0**-50) if size > 0.0 else None), 0
+    norm, least = math.sqrt(problem.norm2(w, b)), float(m.min()) - seen.error
+    return (least / norm if least > 0.0 and 0.0 < norm < math.inf else None), wrong
+
+
+def _precise(primal: Interval, dual: Interval | None, lower: float, accuracy: float) -> bool:
+    """Whether the rounding error is small beside what is to be shown."""
+    if primal.low == math.inf:  # it does not separate, for certain
+        return True
+    if not primal.high < math.inf:
+        return False
+    best, error = max(lower, 0.0), primal.width
+    if dual is not None:
+        error += max(0.0, dual.high - max(dual.low, best))
+        best = max(dual.low, best)
+    return error <= SMALL_BESIDE * max(primal.high - best, accuracy * primal.high)
+
+
+def _gap(primal: Interval, dual: Interval | None, lower: float) -> dict:
+    """The numbers of a certificate about P, D and the gap."""
+    found: dict = {"primal": None, "dual": None, "gap": None}
+    if dual is not None and math.isfinite(dual.low):
+        found |= {"own_dual": dual.low, "dual_error": dual.width if math.isfinite(dual.width) else None}
+    known = [(own, "own") for own in [found.get("own_dual")] if own is not None]
+    known += [(lower, "reference")] if math.isfinite(lower) else []
+    if known:
+        found["dual"], found["dual_source"] = max([*known, (0.0, "zero")], key=lambda pair: pair[0])
+    if primal.high < math.inf:
+        found |= {"primal": primal.high, "primal_error": primal.width}
+    if found["primal"] is None or found["dual"] is None:
+        return found
+    if dual is not None and primal.high < dual.low:
+        raise AssertionError(f"weak duality violated: P <= {primal.high!r} below D >= {dual.low!r}")
+    gap = relative_gap(primal.high, found["dual"])
+    if gap >= 0.0:  # else P is below the given lower bound: one of the two is false, and there is no gap
+        gap = gap if gap in (0.0, 1.0) else min(1.0, gap * (1.0 + 2.0**-50))
+        above = dual.high if dual is not None and found["dual_source"] == "own" else found["dual"]
+        least = max(0.0, relative_gap(primal.low, above) * (1.0 - 2.0**-50)) if primal.low > above else 0.0
+        found |= {"gap": gap, "gap_error": gap - least}
+    return found
+
+
+def _out_of_range(problem: Problem) -> str:
+    """What of the problem leaves double precision, in words; "" where nothing does."""
+    largest = float(np.abs(problem.X.data if sp.issparse(problem.X) else problem.X).max(initial=0.0))
+    if not 1.0 / MODEST <= largest <= MODEST and largest > 0.0:
+        return f"the objective leaves double precision: the largest entry of the data is {largest:.0e}; scale the data"
+    if not problem.hard and not 1.0 / MODEST**2 <= problem.C <= MODEST**2:
+        return f"the objective leaves double precision: C = {problem.C:.0e}; scale the data by t and C by 1/t^2"
+    return ""
+
+
+# -- KKT residuals, of the point as given --------------------------------------------------------------------------
+
+
+def _residuals(
+    problem: Problem,
+    w: Array,
+    b: float,
+    m: Array,
+    xi: Array | None,
+    alpha: Array | None,
+    repaired: Array | None,
+    seen: Evaluated,
+) -> dict:
+    kkt_primal = _primal_residual(problem, m, xi)
+    found: dict = {"kkt_primal": kkt_primal, "violation": 0.0 if problem.hard else kkt_primal or 0.0}
+    if alpha is not None and repaired is not None:
+        outside, balance = _dual_residuals(problem, alpha)
+        inside = problem.feasible_dual(alpha) if problem.hard else repaired
+        found |= {
+            "kkt_dual": max(outside, balance),
+            "kkt_stationarity": _stationarity(problem, w, b, inside, None if problem.hard else seen.weights),
+            "kkt_complementarity": _complementarity(problem, m, inside),
+            "violation": max(found["violation"], outside, balance / max(1.0, _mass(problem, alpha))),
+        }
+    return {
+        name: value if value is None or math.isfinite(value) else None if name != "violation" else math.inf
+        for name, value in found.items()
+    }
 
 
 def _primal_residual(problem: Problem, m: Array, xi: Array | None) -> float | None:
@@ -189,8 +249,8 @@ def _mass(problem: Problem, alpha: Array) -> float:
     return float(np.abs(alpha).sum()) / _scale(problem, alpha)
 
 
-def _stationarity(problem: Problem, w: Array, b: float, alpha: Array) -> float:
-    difference = np.abs(w - problem.weights(alpha)).max(initial=0.0)
+def _stationarity(problem: Problem, w: Array, b: float, alpha: Array, pulled: Array | None) -> float:
+    difference = np.abs(w - (problem.weights(alpha) if pulled is None else pulled)).max(initial=0.0)
     if problem.bias == "augmented":
         difference = max(difference, abs(b / problem.s - problem.s * float(alpha @ problem.y)))
     return float(difference / max(1.0, np.abs(w).max(initial=0.0)))
@@ -206,47 +266,3 @@ def _complementarity(problem: Problem, m: Array, alpha: Array) -> float:
     else:
         worst = max(worst, float((np.abs(alpha - 2.0 * problem.penalty * inside) * inside).max()))
     return worst / max(1.0, problem.C)
-
-
-def hull_distance(problem: Problem, mu: Array) -> float:
-    """r / max ||x_i|| for the proposed mu, after making it feasible; 0 means that the hulls of the classes meet."""
-    mu = _vector("mu", mu, problem.n)
-    mu = problem.with_(C=np.inf).feasible_dual(mu)
-    if not mu.sum() > 0.0:
-        return np.inf
-    radius = np.sqrt(radius2(problem))
-    return min(_pull(problem, mu / mu.sum()), _pull(problem, sharpened(problem, mu / mu.sum()))) / radius
-
-
-def _pull(problem: Problem, mu: Array) -> float:
-    return float(np.sqrt(problem.norm2(problem.weights(mu), problem.s**2 * float(mu @ problem.y))))
-
-
-def sharpened(problem: Problem, mu: Array, most: int = 2000) -> Array:
-    """The same proof to rounding: non-negative least squares on the rows that carry it."""
-    from scipy.optimize import nnls  # takes long to import, and few cells come here
-
-    support = np.argsort(mu)[-min(most, problem.n) :]
-    support = support[mu[support] > 0.0]
-    if support.size == 0 or support.size * problem.d > 4_000_000:
-        return mu
-    Z = problem.features[support]
-    Z = (Z.toarray() if hasattr(Z, "toarray") else Z).T * problem.y[support]
-    scale = np.abs(Z).max() or 1.0
-    balance = [problem.y[support] * scale] if problem.bias == "free" else []
-    A = np.vstack([Z, *balance, np.full(support.size, scale)])
-    target = np.zeros(A.shape[0])
-    target[-1] = scale
-    try:
-        solution, _ = nnls(A, target)
-    except RuntimeError:  # did not converge: keep what there was
-        return mu
-    sharp = np.zeros(problem.n)
-    sharp[support] = solution
-    sharp = problem.with_(C=np.inf).feasible_dual(sharp)
-    return sharp / sharp.sum() if sharp.sum() > 0.0 else mu
-
-
-def infeasible(problem: Problem, mu: Array) -> bool:
-    """Whether mu proves that the hard margin has no solution."""
-    return hull_distance(problem, mu) <= HULLS_MEET

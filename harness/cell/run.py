@@ -8,8 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from marginbench.harness.cell import certificate
-from marginbench.harness.cell.certificate import Certificate, InvalidPoint, certify
+from marginbench.harness.cell.certificate import Certificate, certify
 from marginbench.harness.cell.measure import Budget, Evaluation, Snapshot, Trace, pass_seconds, trace
 from marginbench.harness.cell.spec import (
     Cell,
@@ -26,6 +25,7 @@ from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import InputError, Matrix, Point, Problem, problem_key
 from marginbench.harness.model.programs import PerceptronLoss, Program, RegularisedRisk
 from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.model.validity import InvalidPoint
 from marginbench.harness.records.record import COLUMNS, Record
 
 CERTIFIED = [f.name for f in fields(Certificate) if f.name in COLUMNS]
@@ -80,7 +80,7 @@ def run_cell(
     budget = Budget(**cell.budget)
     solver.warm_up(program)
 
-    evaluate = partial(_evaluate, problem, formulation, program, known, wall)
+    evaluate = partial(_evaluate, problem, formulation, program, known, budget.gap, wall)
     outcome = partial(_outcome, record, problem, formulation, program, solver, budget, known, wall)
     try:
         done = partial(_done, formulation, budget)
@@ -148,6 +148,7 @@ def _evaluate(
     formulation: Formulation,
     program: Program,
     known: Bounds,
+    accuracy: float,
     wall: Callable[[], float],
     iterate: Iterate,
 ) -> Evaluation:
@@ -162,8 +163,8 @@ def _evaluate(
             start = wall()
             point = formulation.point(problem, program, iterate)
             post = wall() - start
-            found = certify(problem, point, known.lower)
-        separates = found.margin is not None
+            found = certify(problem, point, known.lower, accuracy)
+        separates = found.primal is not None
         mu = formulation.infeasibility(problem, program, iterate) if problem.hard and not separates else None
     except (ValueError, TypeError, IndexError) as error:
         raise InvalidPoint(str(error)) from error
@@ -209,5 +210,5 @@ def _theory(record: Record, program: Program, problem: Problem, known: Bounds) -
     if not (isinstance(program, RegularisedRisk) and isinstance(program.loss, PerceptronLoss)):
         return
     if math.isfinite(known.upper):
-        R2, gamma2 = certificate.radius2(problem), 1.0 / (2.0 * known.upper)
+        R2, gamma2 = problem.radius * problem.radius, 1.0 / (2.0 * known.upper)
         record.updates_bound = (R2 + 2.0 * program.loss.gamma) / gamma2

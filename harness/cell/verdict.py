@@ -4,11 +4,19 @@ import math
 
 import numpy as np
 
-from marginbench.harness.cell.certificate import HULLS_MEET, Certificate, hull_distance
+from marginbench.harness.cell.certificate import Certificate, certify
+from marginbench.harness.cell.hulls import proven_to_meet
 from marginbench.harness.cell.measure import Budget, Snapshot, Trace
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.formulation import Formulation
-from marginbench.harness.model.problem import Problem
+from marginbench.harness.model.problem import Array, Point, Problem
+
+IMPOSSIBLE = ("infeasible", "unbounded")
+"""Claims that a hard margin has no solution."""
+
+NEARLY = 1e-3
+"""||sum mu_i y_i x_i|| beside the largest row, up to which a mu is the solver's own proof but for its rounding. The
+proof is then looked for on the rows that carry it. Beyond, finding one would be the harness's work."""
 
 
 def verdict(
@@ -16,11 +24,16 @@ def verdict(
 ) -> tuple[str, str]:
     """(status, message) of an answer to `problem`."""
     found, claim = answer.certificate, answer.claim
+    if found.beyond:
+        return "inaccurate", f"cannot be judged, by the problem's numbers: {found.beyond}"
+    if contradiction := known.contradiction(_own_bounds(found)):
+        whose = "the stored reference" if known.source == "stored" else "the reference computed for this run"
+        return "wrong", f"contradicts {whose}: {contradiction}"
     if formulation.judge == "separation":
         return _verdict_of_separation(found, claim, problem, known)
-    if problem.hard and (found.primal is None or claim in ("infeasible", "unbounded")):
-        return _verdict_without_separator(problem, answer, known)
-    if claim in ("infeasible", "unbounded"):
+    if problem.hard and (found.primal is None or claim in IMPOSSIBLE):
+        return _verdict_without_separator(formulation, problem, answer, known)
+    if claim in IMPOSSIBLE:
         return "wrong", f"claimed {claim}; a problem with slack always has a solution"
     if claim == "failed":
         return "failed", answer.said or "the solver says that it failed"
@@ -39,6 +52,11 @@ def verdict(
     if claim == "converged" and found.gap > max(budget.gap, budget.wrong_gap):
         return "wrong", f"claimed convergence at a certified gap of {found.gap:.1e}"
     return "inaccurate", _why_short(found, result, budget, answer)
+
+
+def _own_bounds(found: Certificate) -> Bounds:
+    lower = -math.inf if found.own_dual is None else found.own_dual
+    return Bounds(lower, math.inf if found.primal is None else found.primal)
 
 
 def _why_short(found: Certificate, result: Trace, budget: Budget, answer: Snapshot) -> str:
@@ -64,19 +82,43 @@ def _verdict_of_separation(found: Certificate, claim: str, problem: Problem, kno
     return status, f"{found.mistakes} of {problem.n} rows misclassified: {why}"
 
 
-def _verdict_without_separator(problem: Problem, answer: Snapshot, known: Bounds) -> tuple[str, str]:
-    """Hard margin, no separating point: infeasible with a proof, or an answer that is none."""
-    distance = math.inf
-    for mu in (answer.evaluation.mu, answer.evaluation.point.alpha):
-        if mu is not None and np.isfinite(mu).all():
-            distance = min(distance, hull_distance(problem, mu))
-    if distance <= HULLS_MEET:
-        return "infeasible", f"the hulls of the classes meet (distance {distance:.0e} of the largest row)"
+# -- hard margin, no separating point ----------------------------------------------------------------------------
+
+
+def _verdict_without_separator(
+    formulation: Formulation, problem: Problem, answer: Snapshot, known: Bounds
+) -> tuple[str, str]:
+    """`infeasible` needs the claim, multipliers that are a proof but for rounding, and the proof itself."""
+    found, claim = answer.certificate, answer.claim
+    if claim == "failed":
+        return "failed", answer.said or "the solver says that it failed"
+    r, mu = _nearest_to_a_proof(problem, answer)
+    claims_it = claim in IMPOSSIBLE or (formulation.always_solvable and claim == "converged" and r <= NEARLY)
+    if not claims_it:
+        said = f"does not separate the data; {found.mistakes} of {problem.n} rows misclassified"
+        said += ": nothing separates them, the hulls of the classes meet" if known.infeasible else ""
+        return ("wrong", f"claimed {claim}, but {said}") if claim == "converged" else ("inaccurate", said)
+    if found.primal is not None:
+        return "wrong", f"claimed {claim}, but its own hyperplane separates the data, with margin {found.margin:.1e}"
+    if known.upper < math.inf:
+        return "wrong", f"claimed {claim}, but a known hyperplane separates the data: P* <= {known.upper:.6g}"
+    if mu is not None and r <= NEARLY:
+        if proven_to_meet(problem, mu):
+            return "infeasible", "proven: the hulls of the classes meet"
+        return "inaccurate", f"claimed {claim}; proven is that no geometric margin is above {r:.0e} of the largest row"
     if known.infeasible:
-        return "infeasible", "proven by the reference; the solver's own certificate is short"
-    if answer.claim in ("converged", "infeasible", "unbounded"):
-        return "wrong", f"claimed {answer.claim}, but neither separates the data nor proves that nothing does"
-    return (
-        "inaccurate",
-        f"does not separate the data; {answer.certificate.mistakes} of {problem.n} rows misclassified",
-    )
+        return "inaccurate", f"claimed {claim}, as a reference proves, but gave no proof"
+    return "wrong", f"claimed {claim}, but neither separates the data nor proves that nothing does"
+
+
+def _nearest_to_a_proof(problem: Problem, answer: Snapshot) -> tuple[float, Array | None]:
+    """(r, mu) of the solver's multipliers: no geometric margin is above r times the largest row."""
+    best, chosen = math.inf, None
+    for mu in (answer.evaluation.mu, answer.evaluation.point.alpha):
+        if mu is None or not np.isfinite(mu).all() or not (mu > 0.0).any():
+            continue
+        dual = certify(problem, Point(np.zeros(problem.d), 0.0, mu)).own_dual
+        r = 0.0 if dual is None else math.inf if dual <= 0.0 else 1.0 / math.sqrt(2.0 * dual) / problem.radius
+        if r < best:
+            best, chosen = r, mu
+    return best, chosen

@@ -10,7 +10,7 @@ from marginbench.harness.compose.cells import cells_of
 from marginbench.harness.compose.grid import expand
 from marginbench.harness.errors import InputError
 from marginbench.harness.references.library import STORED, Entry, Library, entries
-from marginbench.harness.running.optima import check_all, make_all
+from marginbench.harness.running.optima import check_all, check_files, make_all
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,8 +37,17 @@ def main(arguments: Sequence[str]) -> int:
         check_all(chosen, library) if "--check" in flags else make_all(chosen, config["reference"], folder, library)
     )
     failed = count = 0
+    keys = []
     for proof in proofs:
         print(proof, flush=True)
         count, failed = count + 1, failed + (proof.reference is None)
+        keys.append(proof.key)
+    if "--check" in flags and not names and not asked:
+        damaged, unproven = check_files(library, keys)
+        for proof in damaged:
+            print(proof, flush=True)
+        count, failed = count + len(damaged), failed + len(damaged)
+        if unproven:
+            print(f"{unproven} more are undamaged, and cannot be proven for want of their data (data=DIR)")
     print(f"{count - failed} of {count} proven" if count else "every reference asked for is there already")
     return int(failed > 0)

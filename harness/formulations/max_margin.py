@@ -32,6 +32,7 @@ from marginbench.harness.model.solver import Iterate
 class MaxMargin(HardMargin):
     gives: ClassVar[tuple[type[Program], ...]] = (ConeProgram,)
     route: ClassVar[Route | None] = Route("margin", 30, (ConeProgram,))
+    always_solvable: ClassVar[bool] = True
 
     def program(self, problem: Problem, kind: type[Program]) -> ConeProgram:
         n, d, free = sizes(problem)

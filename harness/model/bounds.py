@@ -27,10 +27,10 @@ class Bounds:
 
     @property
     def width(self) -> float:
-        """(upper - lower) / max(1, |lower|, |upper|), as the relative gap; 0 when both are inf."""
+        """(upper - lower) / upper, as the relative gap; 0 when both are inf, inf when only one is."""
         if self.lower == self.upper:
             return 0.0
-        return math.inf if math.isinf(self.upper - self.lower) else relative_distance(self.upper, self.lower)
+        return math.inf if math.isinf(self.upper - self.lower) else relative_gap(self.upper, self.lower)
 
     @property
     def margin(self) -> float:
@@ -45,23 +45,32 @@ class Bounds:
         return Bounds(max(self.lower, other.lower), min(self.upper, other.upper), source, self.point)
 
     def suboptimality(self, primal: float | None) -> float | None:
-        """The relative distance of P = `primal` from the lower end; None where either is not known.
+        """(P - lower) / P of P = `primal`; None where either is not known.
 
-        Below zero, beyond rounding, it is a contradiction: P is smaller than what was proven to be its least value.
+        P of a certificate is rounded up and a proven lower end is rounded down. So a value below zero is no rounding:
+        it is a contradiction, and one of the two proofs is false.
         """
         if primal is None or not math.isfinite(primal) or not math.isfinite(self.lower):
             return None
-        value = relative_distance(primal, self.lower)
-        return max(value, 0.0) if value >= -ROUNDING else value
+        return relative_gap(primal, self.lower)
+
+    def contradiction(self, other: "Bounds") -> str:
+        """Why both cannot be true of one problem, in words; "" where they can. Both ends are rounded outwards."""
+        if other.upper < self.lower:
+            return f"P = {other.upper!r} is below the proven lower bound {self.lower!r}"
+        if other.lower > self.upper:
+            return f"D = {other.lower!r} is above the proven upper bound {self.upper!r}"
+        return ""
 
 
-ROUNDING = 1e-9
-"""P below a proven D by less than this, relative, is rounding; by more, one of the two certificates is false."""
+def relative_gap(primal: float, dual: float) -> float:
+    """(P - D) / P; 0 where P = D. It is the same number when X is scaled by t, s by t and C by 1/t^2.
 
-
-def relative_distance(primal: float, dual: float) -> float:
-    """(P - D) / max(1, |P|, |D|): the relative gap, and the suboptimality where D is that of another point."""
-    return (primal - dual) / max(1.0, abs(primal), abs(dual))
+    P* >= D(0) = 0, so that P = 0 is the optimum, and any D above P is a contradiction: the value is negative then.
+    """
+    if primal == dual:
+        return 0.0
+    return (primal - dual) / primal if primal > 0.0 else math.copysign(math.inf, primal - dual)
 
 
 def round_up(x: float) -> float:

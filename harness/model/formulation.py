@@ -35,6 +35,10 @@ class Formulation(ABC):
     route: ClassVar[Route | None] = None
     """None where `marginbench validate` uses it only when the user names it."""
 
+    always_solvable: ClassVar[bool] = False
+    """Whether its program has an optimum also where a hard margin has none: `converged` then says that there is none,
+    if the multipliers say so."""
+
     def refuses(self, problem: Problem) -> str | None:
         """Why this problem cannot be written this way; None when it can."""
         return None

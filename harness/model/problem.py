@@ -14,6 +14,7 @@ C = inf is the hard margin: minimise 1/2 ||w||^2 subject to m_i >= 1.
 """
 
 import hashlib
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -120,6 +121,27 @@ class Problem(Samples):
             return as_matrix(sp.hstack([self.X, sp.csr_array(column)], format="csr"))
         return np.hstack([self.X, column])
 
+    @cached_property
+    def row_norms(self) -> Array:
+        """Upper bounds of ||x_i||, a few units in the last place above it; inf where its square overflows."""
+        step, norms = 65536, np.empty(self.n)
+        for start in range(0, self.n, step):  # the squares of all entries at once would take the memory of X
+            rows = self.X[start : start + step]
+            with np.errstate(all="ignore"):
+                if sp.issparse(rows):
+                    squares = sp.csr_array((rows.data**2, rows.indices, rows.indptr), shape=rows.shape)
+                    norms[start : start + step] = squares @ np.ones(self.d)
+                else:
+                    norms[start : start + step] = np.einsum("ij,ij->i", rows, rows)
+        # d + 4 roundings at most; of squares below the smallest float only that their roots are below 2^-536 is known.
+        return np.sqrt(norms) * (1.0 + (self.d + 4) * 2.0**-52) + 2.0**-500
+
+    @cached_property
+    def radius(self) -> float:
+        """max_i ||x_i|| with the constant feature where there is one, rounded up."""
+        largest = float(self.row_norms.max())
+        return math.hypot(largest, self.s) * (1.0 + 2.0**-50) if self.bias == "augmented" else largest
+
     # -- between coefficients on `features` and (w, b) -----------------------------------------------------------
 
     def split(self, v: Array, b: float = 0.0) -> tuple[Array, float]:
@@ -141,7 +163,8 @@ class Problem(Samples):
 
     def norm2(self, w: Array, b: float = 0.0) -> float:
         """||w||^2, with (b/s)^2 when the bias is augmented."""
-        return float(w @ w) + ((b / self.s) ** 2 if self.bias == "augmented" else 0.0)
+        constant = b / self.s if self.bias == "augmented" else 0.0
+        return float(w @ w) + constant * constant
 
     def primal(self, w: Array, b: float = 0.0) -> float:
         """P(w, b); inf when the hard margin is violated."""
@@ -179,7 +202,7 @@ class Problem(Samples):
 
     def dual(self, alpha: Array) -> float:
         """D(alpha) for a feasible alpha."""
-        norm2 = self.norm2(self.weights(alpha), self.s**2 * float(alpha @ self.y))
+        norm2 = self.norm2(self.weights(alpha), self.s * self.s * float(alpha @ self.y))
         return float(alpha.sum()) - 0.5 * norm2 - 0.5 * float(self.curvature @ alpha**2)
 
     def feasible_dual(self, alpha: Array) -> Array:
@@ -219,7 +242,7 @@ class Problem(Samples):
         """The primal point that belongs to multipliers alpha."""
         w = self.weights(alpha)
         if self.bias == "augmented":
-            return Point(w, self.s**2 * float(alpha @ self.y), alpha)
+            return Point(w, self.s * self.s * float(alpha @ self.y), alpha)
         return Point(w, self.best_bias(w), alpha)
 
     # -- relatives -----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from marginbench.harness.records.record import Record
+from marginbench.harness.records.record import ADDED, SCHEMA, Record
 from marginbench.harness.records.status import STATUSES
 
 INFINITE = {"inf": math.inf, "-inf": -math.inf}
@@ -110,8 +110,11 @@ def record_to_plain(record: Record) -> dict[str, Any]:
     return data
 
 
-def record_from_plain(data: Any) -> Record:
-    """The record, every field checked."""
+def record_from_plain(data: Any, schema: int = SCHEMA) -> Record:
+    """The record, every field checked. `schema`: that of the version which wrote it, this one or an earlier."""
+    if isinstance(data, dict):
+        later = {name for since, names in ADDED.items() if since > schema for name in names}
+        data = {f.name: f.default for f in fields(Record) if f.name in later} | data
     if not isinstance(data, dict) or set(data) != set(TYPES):
         raise Damaged("the fields are not those of a record")
     for name, value in data.items():

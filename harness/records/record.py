@@ -3,7 +3,11 @@
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-SCHEMA = 1
+SCHEMA = 2
+"""2: the bounds of rounding errors, and the own D beside the one that decides."""
+
+ADDED = {2: ("own_dual", "primal_error", "dual_error", "gap_error")}
+"""Fields that came with a schema. A record of an earlier one is read with their defaults."""
 
 
 @dataclass
@@ -27,7 +31,11 @@ class Record:
     primal: float | None = None
     dual: float | None = None
     dual_source: str = ""
+    own_dual: float | None = None
     gap: float | None = None
+    primal_error: float | None = None
+    dual_error: float | None = None
+    gap_error: float | None = None
     suboptimality: float | None = None
     reference: str = ""
     kkt_primal: float | None = None

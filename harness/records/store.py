@@ -3,7 +3,7 @@
 A record is written under a temporary name, synced, and renamed: a reader sees all of it or nothing, and a second writer
 of the same cell replaces the whole file. A file is
 
-    {"schema": 1, "sha256": "<of the payload>", "record": <payload>}
+    {"schema": 2, "sha256": "<of the payload>", "record": <payload>}
 
 Reading executes nothing, follows no link and believes no path: a folder may come from a stranger. What cannot be used
 is moved to `<folder>/damaged/`, named in `Store.damaged`, and counts as not there.
@@ -69,11 +69,11 @@ def decode(data: bytes, name: str) -> Record:
     frame = FRAME.fullmatch(data)
     if frame is None:
         raise Damaged("cut short, or not a record")
-    if int(frame[1]) != SCHEMA:
+    if not 1 <= int(frame[1]) <= SCHEMA:
         raise Damaged(f"written with schema {int(frame[1])}, this is schema {SCHEMA}")
     if hashlib.sha256(frame[3]).hexdigest().encode() != frame[2]:
         raise Damaged("the checksum does not fit")
-    record = record_from_plain(loads(frame[3]))
+    record = record_from_plain(loads(frame[3]), int(frame[1]))
     if f"{record.hash}.json" != name:
         raise Damaged(f"holds the cell {record.hash[:64]!r}")
     return record

@@ -20,12 +20,13 @@ What is assumed: IEEE binary64 with rounding to nearest, and a compiler that kee
 """
 
 import numpy as np
-import scipy.sparse as sp
 
-from marginbench.harness.cell.certificate import validated
+from marginbench.harness.cell.hulls import hulls_meet
+from marginbench.harness.model import exact
 from marginbench.harness.model.bounds import Bounds, round_down, round_up
+from marginbench.harness.model.feasibility import feasible
 from marginbench.harness.model.problem import Array, Point, Problem
-from marginbench.harness.references import exact
+from marginbench.harness.model.validity import validated
 
 
 def enclose(problem: Problem, point: Point) -> Bounds:
@@ -99,115 +100,3 @@ def _hard_lower(problem: Problem, alpha: Array) -> float:
     if not total > 0.0:
         return 0.0
     return np.inf if norm2 == 0.0 else max(0.0, round_down(round_down(total * total) / round_up(2.0 * norm2)))
-
-
-# -- multipliers that are feasible exactly -----------------------------------------------------------------------
-
-
-def feasible(problem: Problem, alpha: Array) -> Array:
-    """A feasible alpha near the given one, exactly: inside the box and, with a free bias, sum alpha_i y_i = 0.
-
-    What is feasible already comes back as it is, so that a stored alpha proves the same numbers on every machine.
-    """
-    alpha = np.clip(alpha, 0.0, problem.upper)
-    if problem.bias != "free":
-        return alpha
-    y = problem.y.astype(np.int64)
-    a, top, exponent = _on_grid(problem, alpha)
-    if _excess(a, y) != 0:
-        with np.errstate(all="ignore"):  # what overflows there is no proposal; _on_grid takes 0 instead
-            alpha = problem.feasible_dual(alpha)
-        a, top, exponent = _on_grid(problem, alpha)
-        a = _balanced(a, top, y)
-    return np.ldexp(a.astype(float), exponent)
-
-
-def _on_grid(problem: Problem, alpha: Array) -> tuple[Array, Array, int]:
-    """(a, top, k): integers 0 <= a_i <= top_i < 2^53 with alpha_i near a_i 2^k and top_i 2^k <= C_i"""
-    largest = float(alpha.max(initial=0.0))
-    if not 2.0**-1000 < largest < 2.0**1000:  # there are better multipliers than these: 0
-        return np.zeros(problem.n, np.int64), np.zeros(problem.n, np.int64), 0
-    exponent = int(np.frexp(largest)[1]) - 53
-    with np.errstate(over="ignore"):
-        top = np.minimum(np.floor(np.ldexp(problem.upper, -exponent)), 2.0**53 - 1.0)
-    a = np.minimum(np.rint(np.ldexp(alpha, -exponent)), top)
-    return a.astype(np.int64), top.astype(np.int64), exponent
-
-
-def _excess(a: Array, y: Array) -> int:
-    """sum a_i y_i, by two sums of at most n 2^27 each: one sum could leave 64 bits."""
-    return (int(((a >> 26) * y).sum()) << 26) + int(((a & (2**26 - 1)) * y).sum())
-
-
-def _balanced(a: Array, top: Array, y: Array) -> Array:
-    """Integers 0 <= a_i <= top_i with sum a_i y_i = 0, near the given ones.
-
-    The multipliers strictly inside the box pay first, the roomiest first: their margins are 1 near the optimum, so that
-    D changes to second order only. Taking from the class with the larger sum always ends it.
-    """
-    excess = _excess(a, y)
-    order = np.argsort(-np.where((a > 0) & (a < top), np.minimum(a, top - a), 0), kind="stable")
-    a = a.copy()
-    for i in order:
-        if excess == 0:
-            break
-        shrinks = int(y[i]) * excess > 0
-        move = min(abs(excess), int(a[i] if shrinks else top[i] - a[i]))
-        a[i] += -move if shrinks else move
-        excess -= move if excess > 0 else -move
-    return a
-
-
-# -- infeasibility where no certificate is made of floats --------------------------------------------------------
-
-
-def hulls_meet(problem: Problem, mu: Array, most: int = 64) -> bool:
-    """Whether it is proven that some real mu >= 0, not 0, has sum mu_i y_i x_i = 0 (and, free bias, sum mu_i y_i = 0).
-
-    Only the support of the given mu is used, and at most `most` rows: the relations between these rows of rational
-    numbers are computed in integers. One without a change of sign is the proof.
-    """
-    support = np.flatnonzero(mu > 0.0)
-    if not 0 < support.size <= most:
-        return False
-    Z = problem.features[support]
-    Z = problem.y[support, None] * (Z.toarray() if sp.issparse(Z) else Z)
-    rows = np.vstack([Z.T, problem.y[support]] if problem.bias == "free" else [Z.T])
-    relations = _relations([_integers(row) for row in rows if row.any()], support.size)
-    return any(min(relation) >= 0 or max(relation) <= 0 for relation in relations)
-
-
-def _integers(row: Array) -> list[int]:
-    """The row times the power of two that makes integers of it; relations between columns stay what they are."""
-    ratios = [float(x).as_integer_ratio() for x in row]
-    common = max(denominator for _, denominator in ratios)
-    return [numerator * (common // denominator) for numerator, denominator in ratios]
-
-
-def _relations(rows: list[list[int]], size: int) -> list[list[int]]:
-    """A basis of all x with sum_j row_j x_j = 0 for all rows.
-
-    Gauss and Jordan without fractions (Bareiss 1968): every division by the previous pivot is exact.
-    """
-    pivots: list[int] = []
-    previous = 1
-    for column in range(size):
-        at = next((i for i in range(len(pivots), len(rows)) if rows[i][column]), None)
-        if at is None:
-            continue
-        k = len(pivots)
-        rows[k], rows[at] = rows[at], rows[k]
-        pivot, lead = rows[k], rows[k][column]
-        for i, row in enumerate(rows):
-            if i != k:
-                rows[i] = [(lead * a - row[column] * c) // previous for a, c in zip(row, pivot, strict=True)]
-        pivots.append(column)
-        previous = lead
-    relations = []
-    for loose in sorted(set(range(size)) - set(pivots)):
-        relation = [0] * size
-        relation[loose] = previous
-        for k, column in enumerate(pivots):
-            relation[column] = -rows[k][loose]
-        relations.append(relation)
-    return relations

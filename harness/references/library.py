@@ -14,9 +14,9 @@ from marginbench.datasets.check import check
 from marginbench.datasets.digest import digest
 from marginbench.harness.cell.spec import instantiate, make_problem
 from marginbench.harness.model.bounds import Bounds
-from marginbench.harness.model.problem import Problem
+from marginbench.harness.model.problem import Problem, problem_key
 from marginbench.harness.references.computed import read_bounds
-from marginbench.harness.references.reference import Disproved, Reference, load
+from marginbench.harness.references.reference import Disproved, Reference, load, prove
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
@@ -60,23 +60,52 @@ class Library:
 
     def __init__(self, folders: Sequence[Path] | None = None) -> None:
         self.folders = [STORED, cache.folder() / "reference"] if folders is None else folders
+        self.refused: dict[str, str] = {}
+        """Key -> why its reference was not used."""
+        self._proven: dict[str, Bounds | None] = {}
 
     def reference(self, key: str) -> Reference | None:
+        """As it is stored, undamaged and under its own name; Disproved where it is not."""
         for folder in self.folders:
             path = folder / f"{key}.json"
             if path.exists():
-                return load(path)
+                found = load(path)
+                if found.key != key:
+                    raise Disproved(f"{path.name}: is a copy of the reference of {found.key}")
+                return found
         return None
 
     def bounds(self, key: str) -> Bounds | None:
-        """What is proven of a problem. A damaged reference counts as none here; `reference --check` names it."""
+        """What is stored as proven of a problem, for readers without its data. A damaged reference counts as none;
+        `reference --check` names it."""
         try:
-            found = self.reference(key)
+            return _with_point(self.reference(key))
         except Disproved:
             return None
-        if found is None:
-            return None
-        return found.bounds if found.bounds.infeasible else replace(found.bounds, point=found.point)
+
+    def proven(self, problem: Problem, digest: str) -> Bounds | None:
+        """What is stored as proven of `problem`, proven again from its data, once. What fails is in `refused`."""
+        key = problem_key(problem, digest)
+        if key not in self._proven:
+            try:
+                found = self.reference(key)
+                if found is not None:
+                    prove(found, problem, digest)
+                self._proven[key] = _with_point(found)
+            except Disproved as error:
+                self._proven[key] = None
+                self.refused[key] = str(error)
+        return self._proven[key]
+
+    def keys(self) -> list[str]:
+        """Of all that is stored."""
+        return sorted({path.stem for folder in self.folders for path in folder.glob("*.json")})
+
+
+def _with_point(found: Reference | None) -> Bounds | None:
+    if found is None:
+        return None
+    return found.bounds if found.bounds.infeasible else replace(found.bounds, point=found.point)
 
 
 def bounds_of(problems: Iterable[str], folders: Sequence[Path]) -> dict[str, Bounds]:

@@ -24,11 +24,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from marginbench.harness.cell.certificate import radius2, sharpened
+from marginbench.harness.cell.hulls import sharpened
+from marginbench.harness.model import exact
 from marginbench.harness.model.bounds import Bounds
+from marginbench.harness.model.feasibility import feasible
 from marginbench.harness.model.problem import Array, Matrix, Point, Problem
-from marginbench.harness.references import exact
-from marginbench.harness.references.enclosure import enclose, feasible
+from marginbench.harness.references.enclosure import enclose
 
 ROUNDS = 60
 NEWTON_STEPS = 100
@@ -48,7 +49,7 @@ def polish(problem: Problem, point: Point, target: float = 2e-15) -> Point:
     if problem.hard and np.isinf(proven.upper):
         vertex = Point(point.w, point.b, sharpened(problem, feasible(problem, np.asarray(point.alpha))))
         best, proven = _better(best, proven, vertex, enclose(problem, vertex))
-        if proven.infeasible or proven.margin <= 1e-12 * np.sqrt(radius2(problem)):
+        if proven.infeasible or proven.margin <= 1e-12 * problem.radius:
             return best
     state = _State(problem, best, float(np.clip(np.sqrt(proven.width), 1e-6, 1.0)))
     stalled = 0
@@ -102,7 +103,7 @@ class _State:
         self.b, self.b_low = (b if self.free_bias else 0.0), 0.0
         # The squared hinge has a curvature of its own; hard margins have none under any loss.
         self.h = h if problem.hard or problem.loss == "hinge" else 0.0
-        self.radius2 = radius2(problem)
+        self.radius2 = problem.radius * problem.radius
         self.p = self.alpha
         self._measure()
 

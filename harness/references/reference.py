@@ -19,8 +19,9 @@ import numpy as np
 
 from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
+from marginbench.harness.model.feasibility import feasible
 from marginbench.harness.model.problem import InputError, Point, Problem, problem_key
-from marginbench.harness.references.enclosure import enclose, feasible
+from marginbench.harness.references.enclosure import enclose
 from marginbench.harness.references.polish import polish
 
 SCHEMA = 1

@@ -47,13 +47,22 @@ def ordered(records: Sequence[Record]) -> list[Record]:
 
 
 def bounds(records: Sequence[Record], references: Mapping[str, Bounds]) -> dict[str, Bounds]:
-    """The best proven bounds of each problem: of the references, and of every record with its own multipliers."""
+    """The best proven bounds of each problem: of the references, and of every record's own point.
+
+    What contradicts a reference never replaces it.
+    """
     found = dict(references)
     for r in records:
-        primal, dual = number(r.primal), number(r.dual) if r.dual_source == "own" else None
-        own = Bounds(-math.inf if dual is None else dual, math.inf if primal is None else primal, "run")
-        found[r.problem] = found.get(r.problem, Bounds()).meet(own)
+        own = own_bounds(r)
+        if not references.get(r.problem, Bounds()).contradiction(own):
+            found[r.problem] = found.get(r.problem, Bounds()).meet(own)
     return found
+
+
+def own_bounds(r: Record) -> Bounds:
+    """What the point of a record proves of the optimum."""
+    primal, dual = number(r.primal), number(r.own_dual)
+    return Bounds(-math.inf if dual is None else dual, math.inf if primal is None else primal, "run")
 
 
 @dataclass(frozen=True)
@@ -179,9 +188,17 @@ class Comparison:
 
     @cached_property
     def contradictions(self) -> list[Record]:
-        """Rows whose P lies below a proven D of the same problem: one of the two certificates is false."""
-        low = [(r, self.bounds[r.problem].suboptimality(r.primal)) for r in self.records]
-        return [r for r, value in low if value is not None and value < 0.0]
+        """Rows that contradict what is proven of the same problem: one of the two certificates is false.
+
+        P below a proven D, D above the P of a reference, or `infeasible` where a hyperplane separates the data.
+        """
+        return [r for r in self.records if self._contradicts(r)]
+
+    def _contradicts(self, r: Record) -> bool:
+        known, own = self.bounds[r.problem], own_bounds(r)
+        if r.status == "infeasible" and known.upper < math.inf:
+            return True
+        return own.upper < known.lower or bool(self.references.get(r.problem, Bounds()).contradiction(own))
 
 
 def natural(label: str) -> list[tuple[int, float, str]]:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from marginbench.harness.model.bounds import ROUNDING, Bounds
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.old_names import current_name
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.status import status_of
@@ -53,8 +53,8 @@ def reached(r: Record, accuracy: float, known: Bounds) -> float:
         seconds, errors = number(entry.get("seconds")), [number(entry.get("gap"))]
         if lenient:
             errors.append(known.suboptimality(entry.get("primal")))
-        # An error below zero by more than rounding is a contradiction, not an achievement.
-        if seconds is not None and any(e is not None and -ROUNDING <= e <= accuracy for e in errors):
+        # An error below zero is a contradiction, not an achievement.
+        if seconds is not None and any(e is not None and 0.0 <= e <= accuracy for e in errors):
             costs.append(seconds + build)
     return min(costs, default=math.inf)
 

@@ -72,7 +72,7 @@ def curve(r: Record, label: str, known: Bounds, main: bool = True, points: int =
     }
     drawn = {name: [_floored(v) for v in values] for name, values in y.items()}
     promised = [number(e.get("bound")) for e in entries]
-    scale = max(1.0, abs(known.lower)) if math.isfinite(known.lower) else math.inf
+    scale = known.lower if 0.0 < known.lower < math.inf else math.inf
     bound = [None if v is None else v / scale for v in promised] if math.isfinite(scale) and any(promised) else []
     return Curve(label, main, ladder, x, drawn, bound)
 
@@ -135,9 +135,9 @@ def smoothing(comparison: Comparison) -> list[Panel]:
             for name, runs in sorted(lines.items())
             if len(runs) > 1
         ]
-        if drawn and math.isfinite(task.bounds.lower + task.sample.C):
+        if drawn and 0.0 < task.bounds.lower < math.inf and math.inf > task.sample.C:
             deltas = sorted({x for line in drawn for x in line.x})
-            scale = 0.5 * task.sample.C * task.sample.n / max(1.0, abs(task.bounds.lower))
+            scale = 0.5 * task.sample.C * task.sample.n / task.bounds.lower
             drawn.append(Line("bound C n δ / 2", deltas, [scale * x for x in deltas], kind="bound"))
         if drawn:
             charts.append(Panel(task.title, "smoothing δ", "suboptimality", drawn))

@@ -35,7 +35,7 @@ PROBLEM = ["dataset", "n", "d", "nnz", "C", "bias", "loss"]
 def table(records: Sequence[Record], references: Mapping[str, Bounds] | None = None) -> pd.DataFrame:
     """One row per record, COLUMNS in order; empty where a number has no meaning.
 
-    `suboptimality` is (P - D) / max(1, |P|, |D|) with the best proven D of the same problem: of the references, or of
+    `suboptimality` is (P - D) / P with the best proven D of the same problem: of the references, or of
     any record with multipliers of its own. `reference` says which: `stored`, `computed` or `run`.
     The settings that tell rows of one formulation and solver apart are in `attrs["variants"]`.
     """

@@ -12,7 +12,7 @@ from marginbench.harness.cell.measure import Budget
 from marginbench.harness.cell.spec import Cell, Config
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import Point, Problem, problem_key
-from marginbench.harness.references.computed import read_bounds, write_bounds
+from marginbench.harness.references.computed import bounds_of_point, read_bounds, write_bounds
 from marginbench.harness.references.library import Entry, Library
 from marginbench.harness.references.reference import Disproved, Reference, make, prove, save
 from marginbench.harness.running.isolation import Isolation
@@ -27,6 +27,16 @@ class Proof:
     name: str
     reference: Reference | None
     failure: str = ""
+    key: str = ""
+
+    @classmethod
+    def of(cls, name: str, reference: Reference) -> "Proof":
+        """An optimum between two numbers is proven, or that there is none; a bound on one side is neither."""
+        found = reference.bounds
+        if found.infeasible or math.isfinite(found.width):
+            return cls(name, reference, key=reference.key)
+        why = f"only P* >= {found.lower!r} is proven: no hyperplane, and no proof that there is none"
+        return cls(name, None, why, reference.key)
 
     def __str__(self) -> str:
         if self.reference is None:
@@ -47,8 +57,10 @@ def make_all(entries: Iterable[Entry], methods: Config, folder: Path, library: L
                 points = dict(_points(entry, problem, digest, methods, isolation))
                 if points:
                     reference = make(problem, digest, points)
-                    save(reference, folder)
-                    yield Proof(entry.name, reference)
+                    proof = Proof.of(entry.name, reference)
+                    if proof.reference is not None:
+                        save(reference, folder)
+                    yield proof
                 else:
                     yield Proof(entry.name, None, "no method returned a point")
 
@@ -74,15 +86,29 @@ def check_all(entries: Iterable[Entry], library: Library) -> Iterator[Proof]:
     """Each stored reference of the entries, proven again from the data alone."""
     for entry in entries:
         problem, digest = entry.build()
+        key = problem_key(problem, digest)
         try:
-            reference = library.reference(problem_key(problem, digest))
+            reference = library.reference(key)
             if reference is None:
-                yield Proof(entry.name, None, "no reference is stored")
+                yield Proof(entry.name, None, "no reference is stored", key)
                 continue
             prove(reference, problem, digest)
-            yield Proof(entry.name, reference)
+            yield Proof.of(entry.name, reference)
         except Disproved as error:
-            yield Proof(entry.name, None, str(error))
+            yield Proof(entry.name, None, str(error), key)
+
+
+def check_files(library: Library, checked: Iterable[str]) -> tuple[list[Proof], int]:
+    """Of the stored references whose data are not here: those that are damaged, and how many are not. `checked` are
+    the keys that need no second look."""
+    rest = sorted(set(library.keys()) - set(checked))
+    damaged = []
+    for key in rest:
+        try:
+            library.reference(key)
+        except Disproved as error:
+            damaged.append(Proof(key, None, str(error)))
+    return damaged, len(rest) - len(damaged)
 
 
 def known_bounds(
@@ -94,11 +120,19 @@ def known_bounds(
     reference: Config | None,
     isolation: Isolation,
 ) -> Bounds:
-    """Of the problem that judges `cell`: proven in the library, kept in `folder`, or computed now and kept there."""
+    """Of the problem that judges `cell`: proven in the library, kept in `folder`, or computed now and kept there.
+
+    Whatever comes from a file or from another process is proven again here, from the data.
+    """
     key = problem_key(judged, data.digest)
-    found = library.bounds(key) or read_bounds(folder, key)
-    if found is not None or reference is None:
-        return found or Bounds()
+    if (found := library.proven(judged, data.digest)) is not None:
+        return found
+    if (kept := read_bounds(folder, key)) is not None:
+        found = bounds_of_point(judged, kept.point)
+        if found.lower > -math.inf:
+            return found
+    if reference is None:
+        return Bounds()
     found = compute_bounds(cell, judged, data, reference, isolation)
     if found.lower > -math.inf:
         write_bounds(folder, key, found)
@@ -106,7 +140,7 @@ def known_bounds(
 
 
 def compute_bounds(cell: Cell, judged: Problem, data: Data, reference: Config, isolation: Isolation) -> Bounds:
-    """What the pair of conf/reference finds of the problem that judges `cell`, certified like any other answer."""
+    """What the point that the pair of conf/reference finds proves of the problem that judges `cell`."""
     side = reference["hard" if judged.hard else "soft"]
     trusted = replace(
         cell,
@@ -116,11 +150,4 @@ def compute_bounds(cell: Cell, judged: Problem, data: Data, reference: Config, i
         budget={**Budget().__dict__, **reference["budget"]},
     )
     limits = Limits(seconds=3.0 * float(reference["budget"]["seconds"]), memory_mb=float(cell.limits["memory_mb"]))
-    outcome = isolation.run(trusted, data.path, data.digest, None, limits, None)
-    record, point = outcome.record, outcome.point
-    if record.status == "infeasible":
-        return Bounds(math.inf, math.inf, "computed")
-    lower = record.dual if record.dual is not None and record.dual_source == "own" else -math.inf
-    if record.primal is None:
-        return Bounds(lower, source="computed")
-    return Bounds(lower, record.primal, "computed", point)
+    return bounds_of_point(judged, isolation.run(trusted, data.path, data.digest, None, limits, None).point)

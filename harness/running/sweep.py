@@ -27,7 +27,7 @@ from marginbench.harness.references.computed import read_bounds, write_bounds
 from marginbench.harness.references.library import Library
 from marginbench.harness.running.isolation import Isolation
 from marginbench.harness.running.job import Limits
-from marginbench.harness.running.mapped_data import Data, spill
+from marginbench.harness.running.mapped_data import Data, spill, stamp
 from marginbench.harness.running.optima import known_bounds
 
 
@@ -113,6 +113,8 @@ class Sweep:
         """Repeats not run, since the first run of their cell was expensive."""
         self.costs: list[float] = []
         """CPU seconds of each cell beside its solver: this process, the cell's certificates and its start."""
+        self._stamps: dict[Path, object] = {}
+        """Of data on disk, when they were last compared with those in memory."""
 
     def records(self, planned: Sequence[Planned], seed: int = 0, repeat_below: float = np.inf) -> Iterator[Record]:
         """Run what is missing; yield each record when it is stored.
@@ -141,16 +143,25 @@ class Sweep:
                 yield record
 
     def run(self, one: Planned, isolation: Isolation) -> Record:
+        self._verify(one.data)
         known = self._known(one, isolation)
         log = self.folder / "logs" / f"{one.key}.log"
         limits = Limits(**one.cell.limits)
         start = time.process_time()
         record = isolation.run(one.cell, one.data.path, one.data.digest, known, limits, log).record
         record.hash = one.key
+        if stamp(one.data.path) != self._stamps[one.data.path]:
+            record.status, record.message = "invalid", "the data on disk were changed while it ran: its row is void"
         self.store.put(record)
         own = time.process_time() - start
         self.costs.append(own + record.machine.get("process_cpu_seconds", 0.0) - (record.cpu_seconds or 0.0))
         return record
+
+    def _verify(self, data: Data) -> None:
+        """The files are what was loaded; made again where they are not."""
+        if self._stamps.get(data.path) != stamp(data.path):
+            spill(data.X, data.y, data.digest, data.path.parent)
+            self._stamps[data.path] = stamp(data.path)
 
     def _stored(self, one: Planned) -> Record | None:
         """The record of this cell from here or from an earlier run, under the names used now."""
@@ -227,6 +238,7 @@ def _notes(sweep: Sweep, prepared: float, repeat_below: float) -> list[str]:
     if sweep.costs:
         cost = 1e3 * (statistics.median(sweep.costs) + prepared)
         notes.append(f"the harness took {cost:.0f} ms of CPU a cell beside the solver (median; start-up shared out)")
+    notes += [f"a stored reference was not used: {why}" for why in sweep.library.refused.values()]
     if sweep.left_out:
         limit = f"{repeat_below} s of CPU (repeat_below)"
         notes.append(f"{sweep.left_out} repeats left out: the first run of their cell took more than {limit}")

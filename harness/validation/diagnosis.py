@@ -37,7 +37,7 @@ def suspect(problem: Problem, point: Point, lower: Callable[[Problem], float]) -
         return ""
     for words, neighbour, sign in neighbours(problem):
         bound = lower(neighbour)
-        if bound == -math.inf or (neighbour is not problem and abs(bound - own) <= NEAR * max(1.0, abs(own))):
+        if bound == -math.inf or (neighbour is not problem and abs(bound - own) <= NEAR * abs(own)):
             continue  # of a neighbour with the same optimum, as where C does not matter, nothing follows
         b = 0.0 if neighbour.bias == "none" else sign * point.b
         gap = certify(neighbour, Point(sign * point.w, b), bound).gap

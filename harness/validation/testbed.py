@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.harness.cell.certificate import certify, validated
+from marginbench.harness.cell.certificate import certify
 from marginbench.harness.cell.run import run_cell
 from marginbench.harness.cell.spec import Cell, Config, chosen_kind, instantiate, judged_problem
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import Array, InputError, Matrix, Point, Problem
 from marginbench.harness.model.programs import Program, RegularisedRisk
 from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.model.validity import validated
 
 STEPS = 5
 """Iterates that are compared bit by bit."""

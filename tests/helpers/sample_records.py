@@ -49,11 +49,13 @@ def solved(method: str = "coordinate_descent", problem: str = "p", seconds: floa
         cell={"budget": {"seconds": 1.0, "gap": 1e-6}, "limits": {"seconds": 2.0}, "formulation": {"_target_": "x"}},
         versions={"numpy": "2"}, machine={"cores": 2},
     )  # fmt: skip
-    return replace(record, **changes)
+    record = replace(record, **changes)
+    return replace(record, own_dual=record.dual if record.dual_source == "own" else None)
 
 
 def failure(status: str, method: str = "broken", problem: str = "p", **changes: Any) -> Record:
-    nothing: dict[str, Any] = dict.fromkeys(("primal", "dual", "gap", "solve_seconds", "passes", "iterations"))
+    empty = ("primal", "dual", "own_dual", "gap", "solve_seconds", "passes", "iterations")
+    nothing: dict[str, Any] = dict.fromkeys(empty)
     return replace(
         solved(method, problem),
         status=status,

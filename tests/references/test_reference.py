@@ -8,8 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from marginbench.harness.model.bounds import Bounds
+from marginbench.harness.model.feasibility import feasible
 from marginbench.harness.model.problem import InputError, Point, Problem, problem_key
-from marginbench.harness.references.enclosure import enclose, feasible
+from marginbench.harness.references.enclosure import enclose
 from marginbench.harness.references.polish import polish
 from marginbench.harness.references.reference import Disproved, Reference, _checksum, load, make, prove, save
 

@@ -46,14 +46,30 @@ def test_a_reference_is_used_where_it_is_better_and_named():
     assert frame["suboptimality"].tolist() == pytest.approx([1.0 / 42.0, 3.0 / 42.0])
 
 
-def test_rounding_below_the_bound_is_zero_and_a_contradiction_stays_visible():
-    tiny, false = solved("tiny", primal=OPTIMUM * (1 - 1e-14)), solved("false", primal=OPTIMUM * 0.9)
-    records = [solved("honest", dual=OPTIMUM), tiny, false]
+def test_a_contradiction_stays_visible():
+    """Both ends are rounded outwards: there is no rounding that could make P smaller than D."""
+    honest, false = solved("honest", dual=OPTIMUM), solved("false", primal=OPTIMUM * 0.9)
+    records = [honest, false]
     frame = tables.table(records).set_index("solver")
-    assert frame.loc["tiny", "suboptimality"] == 0.0
     assert frame.loc["false", "suboptimality"] < -0.05
     assert [r.solver for r in Comparison.of(records).contradictions] == ["false"]
     assert "Contradiction" in report.page(records, frame.reset_index()[COLUMNS], "t", "c")
+
+
+def test_what_contradicts_a_reference_is_named_and_never_replaces_it():
+    known = {"p": Bounds(OPTIMUM, OPTIMUM, "stored")}
+    above, below = solved("above", dual=1.1 * OPTIMUM, primal=1.2 * OPTIMUM), solved("below", primal=0.9 * OPTIMUM)
+    records = [above, below, solved("honest", primal=OPTIMUM)]
+    found = Comparison.of(records, known)
+    assert found.bounds["p"] == known["p"]
+    assert [r.solver for r in found.contradictions] == ["above", "below"]
+
+
+def test_a_separating_hyperplane_makes_infeasible_a_contradiction():
+    claimed = failure("infeasible", "claims", C=math.inf)
+    assert not Comparison.of([claimed]).contradictions
+    found = Comparison.of([claimed, solved("separates", C=math.inf)])
+    assert [r.solver for r in found.contradictions] == ["claims"]
 
 
 def test_columns_order_and_sorting_do_not_depend_on_the_order_of_records():

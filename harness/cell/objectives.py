@@ -1,0 +1,286 @@
+"""P and D of a point with a proven bound of their rounding error: each as two floats with the true value between.
+
+First in float64, with an error bound that costs next to nothing; where that is too wide for what is asked, once more
+in balls (exact.py), about 32 digits. Floats are rational numbers: data, C_i, (w, b) and alpha state one true value.
+
+The float64 bound. A sum of k products, in any order, is off by at most gamma_k = k u / (1 - k u) times the sum of their
+absolute values (Higham, Accuracy and Stability, 3.1), u = 2^-53; here 1.01 k u. Hence:
+
+- a margin of a row with k entries: e_i = gamma_{k+3} (||x_i|| ||w|| + |b|), by Cauchy and Schwarz;
+- max(0, .) never magnifies an error, and a row whose margin is above 1 + e_i has no slack for certain;
+- long sums are taken in groups of 32, groups of groups and so on: their k is 32 log_32(n), not n;
+- D by an identity in which the error of w(alpha), the longest sums of all, enters only squared: for every v = (w, b)
+
+      D(alpha) = sum_i alpha_i (1 - m_i(v)) + 1/2 ||v||^2 - 1/2 ||w(alpha) - v||^2     (hinge; alpha feasible exactly),
+
+  and ||w(alpha) - v|| is small near the optimum. Or as it stands, where that is narrower.
+- TINY is added for every product that may underflow. What overflows is inf or NaN, and then nothing is known.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from marginbench.harness.model.problem import Array, Problem
+
+U = 2.0**-53
+TINY = 2.0**-1000
+LARGEST = 2.0**1023
+GROUP = 32
+
+
+class Interval(NamedTuple):
+    """The true value lies in [low, high]."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+    def meet(self, other: "Interval") -> "Interval":
+        return Interval(max(self.low, other.low), min(self.high, other.high))
+
+
+UNKNOWN = Interval(-math.inf, math.inf)
+NONE = Interval(math.inf, math.inf)
+"""P of a hyperplane that does not separate, at the hard margin."""
+
+
+def gamma(k: int) -> float:
+    return 1.01 * k * U
+
+
+def interval(middle: float, error: float) -> Interval:
+    """middle +- error, rounded outwards; UNKNOWN where either is no number."""
+    if not (math.isfinite(middle) and math.isfinite(error)):
+        return UNKNOWN
+    return Interval(
+        math.nextafter(middle - 1.01 * error, -math.inf) if error > 0.0 else middle,
+        math.nextafter(middle + 1.01 * error, math.inf) if error > 0.0 else middle,
+    )
+
+
+def _square(x: float) -> float:
+    """x ** 2 would raise where this is inf."""
+    return x * x
+
+
+def total(terms: Array) -> float:
+    """The sum of numbers, by groups; `rounded(terms.size)` roundings lie between a term and the result at most."""
+    while terms.size > GROUP:
+        whole = terms.size // GROUP * GROUP
+        groups = terms[:whole].reshape(-1, GROUP).sum(axis=1)
+        terms = np.append(groups, terms[whole:].sum()) if whole < terms.size else groups
+    return float(terms.sum())
+
+
+def rounded(n: int) -> int:
+    """Additions between one of n terms and their `total`."""
+    k = 0
+    while n > GROUP:
+        n, k = -(-n // GROUP), k + GROUP
+    return k + n
+
+
+class Evaluated(NamedTuple):
+    """margins: m_i of float64; error: the largest that one of them has."""
+
+    primal: Interval
+    dual: Interval | None
+    margins: Array
+    error: float
+    weights: Array | None
+
+
+def evaluate(problem: Problem, w: Array, b: float, alpha: Array | None) -> Evaluated:
+    """P(w, b) and D(alpha) in float64. alpha is feasible exactly. At the hard margin both are at their best length."""
+    with np.errstate(all="ignore"):
+        m = problem.margins(w, b)
+        norm = _norm2(problem, w, b)
+        k = _longest(problem) + 3
+        size = math.sqrt(max(0.0, norm.high)) if norm.high < math.inf else math.inf
+        reach = problem.row_norms * (gamma(k) * size) + (gamma(k) * abs(b) + k * TINY)
+        t = 1.0 - m
+        if problem.hard:
+            primal = _hard_primal(norm, m - reach, m + reach)
+        else:
+            primal = _soft_primal(problem, norm, t, reach + 2.0 * U * np.abs(t))
+        pulled = None if alpha is None else problem.weights(alpha)
+        dual = None
+        if alpha is not None and pulled is not None:
+            dual = _dual(problem, alpha, pulled)
+            if not problem.hard:
+                near = _dual_near(problem, w, b, norm, t, reach + 2.0 * U * np.abs(t), alpha, pulled)
+                dual = dual.meet(near)
+        return Evaluated(primal, dual, m, float(reach.max()), pulled)
+
+
+def _longest(problem: Problem) -> int:
+    """Entries of the longest row."""
+    return int(np.diff(problem.X.indptr).max(initial=0)) if sp.issparse(problem.X) else problem.d
+
+
+def _norm2(problem: Problem, w: Array, b: float) -> Interval:
+    """||v||^2"""
+    value = problem.norm2(w, b)
+    found = interval(value, gamma(problem.d + 6) * value + (problem.d + 2) * TINY)
+    return Interval(max(0.0, found.low), found.high)
+
+
+def _soft_primal(problem: Problem, norm: Interval, t: Array, e: Array) -> Interval:
+    slack = np.maximum(t, 0.0)
+    c = problem.C if problem.weight is None else problem.penalty
+    terms, errors = slack, np.where(t < -e, 0.0, e)  # NaN stays
+    if problem.loss == "squared_hinge":
+        terms, errors = slack * slack, (2.0 * slack + errors) * errors
+    loss = total(c * terms)
+    largest = problem.C if problem.weight is None else float(problem.penalty.max())
+    error = total(c * errors) + gamma(rounded(problem.n) + 4) * loss + 4 * problem.n * TINY * (1.0 + largest)
+    middle, spread = 0.5 * (norm.low + norm.high), norm.width
+    value = 0.5 * middle + loss
+    found = interval(value, spread + error + 4.0 * U * value)
+    return Interval(max(0.0, found.low), found.high)
+
+
+def _hard_primal(norm: Interval, low: Array, high: Array) -> Interval:
+    """1/2 ||v||^2 / (min m)^2; NONE where a row is on the wrong side for certain, (0, inf) where one may be."""
+    least, most = float(low.min()), float(high.min())
+    if not (math.isfinite(least) and math.isfinite(most) and norm.high < math.inf):
+        return UNKNOWN
+    if most <= 0.0:
+        return NONE
+    upper = 0.5 * _square(math.sqrt(norm.high) / least) if least > 0.0 else math.inf
+    lower = min(LARGEST, 0.5 * _square(math.sqrt(norm.low) / most))  # inf would say that it does not separate
+    return Interval(lower * (1.0 - 8.0 * U), upper * (1.0 + 8.0 * U) + TINY)
+
+
+def _dual(problem: Problem, alpha: Array, pulled: Array) -> Interval:
+    """D(alpha) as it stands."""
+    n, a = problem.n, total(alpha)
+    size = math.sqrt(_pull2(problem, alpha, pulled))
+    error = _pull_error(problem, alpha, size)
+    top, bottom = (size + error) * (1.0 + 4.0 * U), max(0.0, size - error) * (1.0 - 4.0 * U)
+    if not problem.hard:
+        curve, spread = _curvature(problem, alpha)
+        loose = gamma(rounded(n) + 2) * a + spread + 8.0 * U * (a + top * top + curve)
+        low = interval(a - 0.5 * top * top - curve, loose).low
+        return Interval(low, interval(a - 0.5 * bottom * bottom - curve, loose).high)
+    if not (a > 0.0 and math.isfinite(a) and math.isfinite(top)):
+        return Interval(0.0, math.inf if a > 0.0 else 0.0)
+    less, more = a * (1.0 - gamma(rounded(n))), a * (1.0 + gamma(rounded(n)))
+    low = 0.5 * _square(less / top) * (1.0 - 8.0 * U) - TINY if top > 0.0 else math.inf
+    return Interval(max(0.0, low), 0.5 * _square(more / bottom) * (1.0 + 8.0 * U) if bottom > 0.0 else math.inf)
+
+
+def _pull2(problem: Problem, alpha: Array, pulled: Array) -> float:
+    """||w(alpha)||^2 with the constant feature"""
+    constant = problem.s * total(alpha * problem.y) if problem.bias == "augmented" else 0.0
+    return float(pulled @ pulled) + _square(constant)
+
+
+def _pull_error(problem: Problem, alpha: Array, size: float) -> float:
+    """How far the computed w(alpha) is from the true one, and its norm from the computed norm."""
+    norms = problem.row_norms + problem.s if problem.bias == "augmented" else problem.row_norms
+    return gamma(problem.n + 6) * float(alpha @ norms) + gamma(problem.d + 8) * size + (problem.n + problem.d) * TINY
+
+
+def _curvature(problem: Problem, alpha: Array) -> tuple[float, float]:
+    """sum_i alpha_i^2 / (4 C_i) of the squared hinge, and its error"""
+    if problem.loss == "hinge":
+        return 0.0, 0.0
+    value = total(alpha * (alpha / (4.0 * problem.penalty)))
+    return value, gamma(rounded(problem.n) + 5) * value + 4 * problem.n * TINY * (1.0 + float(alpha.max()))
+
+
+def _dual_near(
+    problem: Problem, w: Array, b: float, norm: Interval, t: Array, e: Array, alpha: Array, pulled: Array
+) -> Interval:
+    """D(alpha) by the identity with v = (w, b); sum_i alpha_i y_i b = 0 where the bias is free."""
+    terms = alpha * t
+    value = total(terms)
+    loose = float(alpha @ e) + gamma(rounded(problem.n) + 3) * float(alpha @ np.abs(t)) + 4 * problem.n * TINY
+    curve, spread = _curvature(problem, alpha)
+    away2 = float((pulled - w) @ (pulled - w))
+    if problem.bias == "augmented":
+        away2 += _square(problem.s * total(alpha * problem.y) - b / problem.s)
+    away = math.sqrt(away2)
+    error = _pull_error(problem, alpha, math.sqrt(_pull2(problem, alpha, pulled)))
+    error += gamma(problem.d + 8) * (math.sqrt(norm.high) + away)
+    middle = 0.5 * (norm.low + norm.high)
+    loose += norm.width + spread + 8.0 * U * (abs(value) + middle + away2 + curve)
+    value += 0.5 * middle - curve
+    far, close = _square(away + error), _square(max(0.0, away - error))
+    low = interval(value - 0.5 * far, loose + 8.0 * U * far).low
+    high = interval(value - 0.5 * close, loose + 8.0 * U * away2).high
+    return Interval(low, high)
+
+
+# -- the same in balls -------------------------------------------------------------------------------------------
+
+
+def evaluate_exactly(problem: Problem, w: Array, b: float, alpha: Array | None) -> tuple[Interval, Interval | None]:
+    """P(w, b) and D(alpha) by balls: their width is rounding of the result, unless something over- or underflows."""
+    from marginbench.harness.model import exact  # compiles: most certificates do without
+
+    norm = exact.dot(exact.balls(w), exact.balls(w))
+    if problem.bias == "augmented":
+        part = exact.times(exact.balls(np.array([b])), exact.inverse(np.array([problem.s])))
+        norm = _sum(norm, exact.dot(part, part))
+    short = exact.short_of(0.0 if problem.hard else 1.0, problem.X, problem.y, w, b)
+    if problem.hard:
+        low, high = exact.bounds(short)
+        with np.errstate(all="ignore"):
+            primal = _hard_primal(_ends(norm), -high, -low)
+    else:
+        slack = exact.positive_part(short)
+        cost = exact.balls(problem.penalty)
+        if problem.loss == "squared_hinge":
+            cost = exact.times(slack, cost)
+        primal = _ends(_sum(_half(norm), exact.dot(slack, cost)))
+    return primal, None if alpha is None else _dual_exactly(problem, alpha)
+
+
+def _dual_exactly(problem: Problem, alpha: Array) -> Interval:
+    from marginbench.harness.model import exact
+
+    a, signed = exact.balls(alpha), exact.balls(alpha * problem.y)
+    ones = exact.balls(np.ones(problem.n))
+    pulled = exact.weights(problem.X, alpha * problem.y)
+    if problem.bias == "augmented":
+        constant = exact.times(exact.dot(signed, ones)[None], exact.balls(np.array([problem.s])))
+        pulled = np.vstack([pulled, constant])
+    norm, mass = exact.dot(pulled, pulled), exact.dot(a, ones)
+    if problem.hard:
+        size, sum_ = _ends(norm), _ends(mass)
+        if not sum_.low > 0.0 or size == UNKNOWN:
+            return Interval(0.0, 0.0 if sum_.high == 0.0 else math.inf)
+        low = 0.5 * _square(sum_.low / math.sqrt(size.high)) * (1.0 - 8.0 * U) if size.high > 0.0 else math.inf
+        high = 0.5 * _square(sum_.high / math.sqrt(size.low)) * (1.0 + 8.0 * U) if size.low > 0.0 else math.inf
+        return Interval(low, high)
+    value = _sum(mass, _half(norm), -1.0)
+    if problem.loss == "squared_hinge":
+        value = _sum(value, exact.dot(a, exact.times(a, exact.inverse(4.0 * problem.penalty))), -1.0)
+    return _ends(value)
+
+
+def _sum(x: Array, z: Array, sign: float = 1.0) -> Array:
+    """x + sign z, of two balls"""
+    from marginbench.harness.model import exact
+
+    return exact.dot(exact.balls(np.array([1.0, sign])), np.array([x, z]))
+
+
+def _half(x: Array) -> Array:
+    """A product below 2^-900 would lose its digits; halving a float does not."""
+    return 0.5 * x
+
+
+def _ends(ball: Array) -> Interval:
+    from marginbench.harness.model import exact
+
+    low, high = exact.bounds(ball)
+    return Interval(float(low), float(high))
