@@ -112,7 +112,7 @@ class TestPolish:
         assert polished(overlapping(bias, C=np.inf)).infeasible
 
     def test_a_system_that_is_too_large_is_left_alone(self, monkeypatch):
-        monkeypatch.setattr("marginbench.harness.references.polish.LARGEST", -1)
+        monkeypatch.setattr("marginbench.harness.references.polish.LARGEST_SYSTEM", -1)
         problem = overlapping(C=1.0)
         start = Point(np.zeros(4), 0.0, np.full(60, 0.5))
         assert polished(problem, start).upper == enclose(problem, start).upper

@@ -1,6 +1,8 @@
 """A job is any function of ours in a process of its own: it answers, or the result says why not."""
 
+import ast
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,3 +66,16 @@ def test_an_answer_is_read_as_it_was_framed_and_in_no_other_form():
     for damaged in (b"", answer[:-1], answer + b"x", answer[:20], framed({})[:16] + b"[]"):
         with pytest.raises(Damaged):
             unframed(damaged)
+
+
+def test_nobody_else_starts_processes():
+    """Isolation and its fork server; the doctor tries the limits out."""
+    harness = Path(__file__).resolve().parents[2] / "harness"
+    found = set()
+    for path in harness.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            named = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+            imported = [a.name for a in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            if named == "os.fork" or {"subprocess", "multiprocessing"} & set(imported):
+                found.add(path.name)
+    assert found == {"isolation.py", "fork_server.py", "supervisor.py", "doctor.py"}
