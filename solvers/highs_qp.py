@@ -2,8 +2,8 @@
 
     min 1/2 x'Qx + c'x   subject to   row_lower <= Ax <= row_upper
 
-One rung: its QP solver heeds no tolerance. It adds 1e-7 to the diagonal of Q, which bounds what it can reach: the value
-is off by 1/2 1e-7 ||x||^2. The option that sets this number is left alone, for with less the method cycles.
+One rung: its QP solver uses no tolerance. It adds 1e-7 to the diagonal of Q, which bounds what it can reach: the value
+is off by 1/2 1e-7 ||x||^2. The option that sets this number is left alone: with less the method cycles.
 """
 
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
     min 1/2 ||w||^2 + sum_i C_i h(m_i),   C_i = weight_i / lam
 
 A ladder over its stopping tolerance, with no limit on iterations that matters. The bias is never its own: an augmented
-one is a column of X already. Its multipliers are not given away, so that w is all there is.
+one is a column of X already. It does not return its multipliers: w is all there is.
 """
 
 import warnings

@@ -4,8 +4,8 @@ A true trace, not a ladder. OSQP starts each call where the last one ended, so r
 one long run, bit for bit, as long as the pauses fall where it adapts its penalty (and tests for termination) anyway.
 
 ADMM converges for a fixed penalty. OSQP changes it whenever the ratio of the residuals asks for one that differs by a
-factor of `rho_tolerance`. With the library's own 5 it does so for ever where C is large (94 times in 10^5 iterations on
-a separable problem with C = 10^4), and the gap comes and goes between 1e-3 and 1. With 20 it settles.
+factor of `rho_tolerance`. With the library's own 5 it does so without end where C is large (94 times in 10^5 iterations
+on a separable problem with C = 10^4), and the gap comes and goes between 1e-3 and 1. With 20 it settles.
 """
 
 from collections.abc import Iterator

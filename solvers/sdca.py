@@ -29,7 +29,7 @@ def epoch(rows, y, upper, gamma, q, samples, alpha, w):
         ascent = 1.0 - y[i] * dot(rows, i, w) - gamma[i] * alpha[i]
         if q[i] > 0.0:
             new = min(max(alpha[i] + ascent / q[i], 0.0), upper[i])
-        else:  # a zero row: the objective rises with alpha_i for ever
+        else:  # a zero row: the objective rises with alpha_i without end
             new = upper[i]
         if new != alpha[i]:
             add(rows, i, (new - alpha[i]) * y[i], w)

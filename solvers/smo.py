@@ -8,11 +8,11 @@ Pair      up  = {i: y_i alpha_i can rise}, low = {j: y_j alpha_j can fall};
 Update    alpha_i += y_i t, alpha_j -= y_j t with t = e_j / a_j, or less where a bound is met; the balance is kept.
 Bias      at the optimum -y_i g_i <= b on up and >= b on low; b is the middle of max over up and min over low.
 Done      when these two differ by less than `tolerance`, a violation of margins. Under a hard margin (upper = inf)
-          that cannot be, alpha grows for ever, by leaps where a point has both labels: then alpha / sum alpha is
-          the proof; else slowly, and nothing is claimed.
+          on data that cannot be separated alpha grows without end. Where a point has both labels it grows by leaps,
+          and alpha / sum alpha is the proof; elsewhere it grows slowly, and nothing is claimed.
 
 Platt 1998; Fan, Chen and Lin 2005, Algorithm 1 with WSS 2. K is never formed: a row of it is one pass over X, and the
-latest ones are kept, up to `cache_mb`. Departures: no shrinking; gradient computed afresh before every yield, after
+latest ones are kept, up to `cache_mb`. Departures: no shrinking; gradient computed again before every yield, after
 at most 100 pairs, so that rounding errors do not gather.
 """
 
@@ -91,7 +91,7 @@ def update_pairs(rows, y, upper, gamma, K, tiny, tolerance, time, alpha, g, cach
             new_i = upper[i] if y[i] > 0.0 else 0.0
         if t == room_j:
             new_j = 0.0 if y[j] > 0.0 else upper[j]
-        # Row i is used up before row j is asked for, which may take its slot.
+        # Row i is used before row j is fetched, which may take its slot.
         step = y[i] * (new_i - alpha[i])
         for k in range(n):
             g[k] += y[k] * step * row[k]

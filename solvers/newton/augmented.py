@@ -1,22 +1,29 @@
 """Newton's method on the augmented Lagrangian of BoxDual: the smoothed hinge, shifted so that smoothing leaves no bias.
 
-    min 1/2 ||w||^2 + sum_i l_i(1 - m_i),   l_i(z) = max { a z - c_i a^2 / 2 : 0 <= a <= u_i },   m_i = y_i (w.x_i + b)
+Program    min 1/2 ||w||^2 + sum_i l_i(1 - m_i),   m_i = y_i (w.x_i + b),
+           l_i(z) = max { a z - c_i a^2 / 2 : 0 <= a <= u_i }
+Update     keep multipliers alpha; smooth every l_i around alpha_i with width h; minimise by Newton's method
+           (`smoothing.py`); set alpha to the slopes of the smoothed losses, which are feasible for the box;
+           h <- 0.35 h.
+           The shift makes each h exact in the limit. A handful of steps finds the active set, and then one lands on the
+           solution to rounding.
+Reference  the proximal point method in alpha: Rockafellar 1976; with semismooth Newton inside: Li, Sun and Toh 2018.
+Done       when the gap is at the level of rounding, or has not halved in many rounds.
 
-The proximal point method in alpha (Rockafellar 1976) with semismooth Newton inside (Li, Sun, Toh 2018). Keep
-multipliers alpha; smooth every l_i around alpha_i with width h; minimise (`smoothing.py`); set alpha to the slopes
-p of the smoothed losses, which are feasible for the box; h <- 0.35 h. The shift makes each h exact in the limit, so a
-handful of steps finds the active set, and then one lands on the solution to rounding.
-
-- Rows far from the margin (|1 - m_i| > 4 h) sit at 0 or u_i: they stay out, and only their sum takes part. One pass
-  over all rows after each round gives every margin and the gap. If that grew, rows had crossed the margin: back, and
-  widen.
-- Systems beyond `direct` rows and columns are solved by conjugate gradients, and the proximal steps are made to suit
-  these (`patient_rounds`): all rows, h from where the first system is well conditioned, and slowly down.
+Departures, each with the case that needs it:
+- Working sets. Rows far from the margin (|1 - m_i| > 4 h) sit at 0 or u_i: they stay out, and only their sum takes
+  part. One pass over all rows after each round gives every margin and the gap. If that grew, rows had crossed the
+  margin: the round is undone, and the next has more rows.
+- Large systems. Beyond `direct` rows and columns they are solved by conjugate gradients, and the proximal steps are
+  made to suit these (`rounds_on_all_rows`): all rows, h from where the first system is well conditioned, and slowly
+  down.
 - Samples of the rows, the first with 10 d of each class, with u scaled up, give a first w for a fraction of a pass.
-- upper = inf without curvature (hard margin) is the same method with v_i a constant: alpha is then never capped.
-  If the data are not separable, alpha grows without bound along mu with sum_i mu_i y_i (x_i, 1) = 0.
-- Row and column scales matter little: the method is Newton's, and starts from ridge regression (h = 2). Raw counts,
-  C = 1e6 and columns scaled over 1e8 need the same few steps.
+- Few rows. Where n is less than half of d (leukemia), X is replaced by a factor of X X'.
+- Hard margin (upper = inf without curvature): the same method with v_i a constant; alpha is then never capped. If the
+  data are not separable, alpha grows without bound along mu with sum_i mu_i y_i (x_i, 1) = 0.
+
+Row and column scales matter little: the method is Newton's, and starts from ridge regression (h = 2). Raw counts,
+C = 1e6 and columns scaled over 1e8 need the same few steps.
 """
 
 from collections.abc import Iterator
@@ -33,22 +40,22 @@ from marginbench.solvers.newton.gram import add_triangle, products
 from marginbench.solvers.newton.smoothing import Block, State, widths
 from marginbench.solvers.newton.systems import DIRECT, check_direct, factor, substitute_back
 
-FIRST = 10
+SAMPLE_ROWS = 10
 """Rows of each class in the first sample: d times this. With fewer than three times as many there is no sample."""
-GROWTH = 8
+SAMPLE_GROWTH = 8
 """Each sample of the start is this many times larger than the one before."""
 SHRINK = 0.35
 """h <- SHRINK h after each proximal step."""
 WIDTH = 4.0
 """Rows with |1 - m_i| <= WIDTH h take part."""
-EASY, LONG = 5, 20
-"""Newton steps of a patient round: with fewer than EASY of them h shrinks, and after LONG it doubles."""
-PATIENT = 0.6
-"""h <- PATIENT h after an easy round."""
-ACCURATE = 0.01
-"""Share of the gap before a patient round that ||g||^2 / 2 may be after it."""
-FINEST = 1e-9
-"""The smallest h: below it, v_i / h times the rounding of a margin would be felt in alpha."""
+EASY_STEPS, MOST_STEPS = 5, 20
+"""Newton steps of a round on all rows: with fewer than EASY_STEPS h shrinks, and after MOST_STEPS it doubles."""
+SLOW_SHRINK = 0.6
+"""h <- SLOW_SHRINK h after a round on all rows that was easy."""
+GAP_SHARE = 0.01
+"""Share of the gap before a round on all rows that ||g||^2 / 2 may be after it."""
+SMALLEST_H = 1e-9
+"""Below it, v_i / h times the rounding of a margin would be felt in alpha."""
 ROUNDING = 1e-14
 """Relative gap at which nothing is left to gain."""
 
@@ -102,9 +109,9 @@ class NewtonAugmented(Compiled):
         else:
             first = self._start(block)
         best, smallest, idle = first, np.inf, 0
-        for state, gap, scale in patient_rounds(block, first) if large else rounds(block, first):
+        for state, gap, scale in rounds_on_all_rows(block, first) if large else rounds_on_working_sets(block, first):
             idle = 0 if gap < 0.5 * smallest else idle + 1
-            done = gap <= ROUNDING * scale or idle >= (4 if state.h <= FINEST else 100 if large else 20)
+            done = gap <= ROUNDING * scale or idle >= (4 if state.h <= SMALLEST_H else 100 if large else 20)
             if gap < smallest:
                 best, smallest = state, gap
             at, gap = (best, smallest) if done else (state, gap)
@@ -133,11 +140,11 @@ class NewtonAugmented(Compiled):
         h = 2 makes the first step ridge regression on all rows of the sample, which no C and no scale can upset.
         """
         classes = [np.flatnonzero(block.y > 0.0), np.flatnonzero(block.y <= 0.0)]
-        cap, parts, rng = max(750, FIRST * block.size), [], None
+        cap, parts, rng = max(750, SAMPLE_ROWS * block.size), [], None
         while 3 * cap < min(rows.size for rows in classes):
             rng = rng or np.random.default_rng(self.seed)
             parts.append(sample(block, classes, cap, rng))
-            cap *= GROWTH
+            cap *= SAMPLE_GROWTH
         theta, hs = np.zeros(block.size), [2.0, 0.5]
         for part in [*parts, block]:
             state = part.state(theta, np.zeros(part.n), h=2.0)
@@ -153,8 +160,8 @@ Rounds = Iterator[tuple[State, float, float]]
 """A copy of the state after each round, its gap and the scale of that."""
 
 
-def rounds(block: Block, state: State) -> Rounds:
-    """Proximal steps on working sets: Newton's systems are cheap, so each round makes h much smaller."""
+def rounds_on_working_sets(block: Block, state: State) -> Rounds:
+    """Proximal steps on the rows near the margin: Newton's systems are cheap, so each round makes h much smaller."""
     saved, least, widen = state, np.inf, 1.0
     while True:
         gap, scale = block.gap(state)
@@ -168,21 +175,21 @@ def rounds(block: Block, state: State) -> Rounds:
             state, widen = saved.copy(), 10.0 * widen
 
 
-def patient_rounds(block: Block, state: State) -> Rounds:
+def rounds_on_all_rows(block: Block, state: State) -> Rounds:
     """Proximal steps on all rows, for systems too large to factorise.
 
-    Their condition number grows like 1 / h, and so do the rows that change sides on the way to g = 0, so h is as large
-    as a few Newton steps a round allow: alpha comes closer at any h. Text at C = 1e4, 12500 x 5000: 7 s, when the
-    rounds for small systems take 27; 50000 x 20000: 100 s, when those have no first iterate after 80.
+    Their condition number grows like 1 / h, and so does the number of rows that change sides on the way to g = 0. So h
+    is as large as a few Newton steps a round allow: alpha comes closer at any h. Text at C = 1e4, 12500 x 5000: 7 s,
+    where rounds on working sets take 27; 50000 x 20000: 100 s, where those have no first iterate after 80.
     """
     while True:
         gap, scale = block.gap(state)
         yield state.copy(), gap, scale
-        norm, small = float(np.linalg.norm(state.theta[: block.d])), (2.0 * ACCURATE * gap) ** 0.5
+        norm, small = float(np.linalg.norm(state.theta[: block.d])), (2.0 * GAP_SHARE * gap) ** 0.5
         if block.bias and state.theta[-1] != 0.0:
-            small = min(small, ACCURATE * gap / abs(float(state.theta[-1])))  # what is unbalanced costs b of the gap
-        solved = block.minimise(state, small / norm if norm > 0.0 and gap < np.inf else 0.1, limit=LONG)
-        h = max(state.h * (PATIENT if block.steps < EASY else 1.0 if solved else 2.0), FINEST)
+            small = min(small, GAP_SHARE * gap / abs(float(state.theta[-1])))  # what is unbalanced costs b of the gap
+        solved = block.minimise(state, small / norm if norm > 0.0 and gap < np.inf else 0.1, limit=MOST_STEPS)
+        h = max(state.h * (SLOW_SHRINK if block.steps < EASY_STEPS else 1.0 if solved else 2.0), SMALLEST_H)
         state = block.state(state.theta, state.alpha, h)  # without the rounding that updates leave
 
 
@@ -209,7 +216,7 @@ def refine(block: Block, state: State, widen: float) -> bool:
         everything = index.size == block.n
         if not part.minimise(small, tolerance, limit=300 if everything else 60) and not everything:
             return False
-        small.h = max(small.h * SHRINK, FINEST)
+        small.h = max(small.h * SHRINK, SMALLEST_H)
     state.alpha[index], state.pull, state.h = small.alpha, small.pull, small.h
     block.margins(state.theta, state.m)
     return True

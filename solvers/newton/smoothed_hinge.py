@@ -94,7 +94,7 @@ class NewtonSmoothedHinge(Compiled):
             size = float(np.linalg.norm(block.gradient(state)))
             scale = float(np.linalg.norm(start) + np.linalg.norm(state.theta[: block.d]))
             smallest, idle = min(size, smallest), 0 if size < 0.5 * smallest else idle + 1
-            if still or (idle == 3 and size <= 1e-8 * scale):  # a sample on the kink changes sides by rounding for ever
+            if still or (idle == 3 and size <= 1e-8 * scale):  # a sample on the kink: rounding moves it in every step
                 claim = "converged" if size <= 1e-8 * scale else "inaccurate"
             yield self._iterate(block, state, claim)
 

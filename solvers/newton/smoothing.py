@@ -6,7 +6,7 @@ Given multipliers alpha and a width h, l_i gives way to the same maximum less (h
 
     p_i(w, b) = clip((h alpha_i + v_i (1 - m_i)) / (h + kappa), 0, u_i),     v_i = u_i (or 1 / c_i),  kappa = c_i v_i
 
-and whose sum with 1/2 ||w||^2 has the gradient g = (w, 0) - sum_i p_i y_i (x_i, 1). With alpha = 0 and c = 0 this is
+and its sum with 1/2 ||w||^2 has the gradient g = (w, 0) - sum_i p_i y_i (x_i, 1). With alpha = 0 and c = 0 this is
 the smoothed hinge with delta = h.
 
 Newton's matrix is diag(1, 0) + sum_F v_i (x_i, 1)(x_i, 1)' / (h + kappa), F = {i: 0 < p_i < u_i}: see `systems.py`.
@@ -20,7 +20,7 @@ from numba import njit
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual
 from marginbench.harness.rowops import CSR, FAST, Dense, add, combine, margins, read_only, squared_norms, take
-from marginbench.solvers.newton.systems import DIRECT, PRODUCTS, distrust, new_system, renew, solve
+from marginbench.solvers.newton.systems import DIRECT, PRODUCTS, new_system, rebuild, solve, switch
 
 ROUNDING = 1e-18
 """Newton's decrement g'H^-1 g, relative to the objective, from which on a gradient that does not shrink is rounding."""
@@ -163,7 +163,7 @@ def newton(rows, y, bias, loss, system, at, tolerance, limit):
         if length > 0.0 and size > 0.5 * before:
             if length == 1.0 and changed == 0:
                 # A full step on an unchanged F is exact, and the next refines it. If not, the system is to blame.
-                solved = distrust(system, d) or solved
+                solved = switch(system, d) or solved
             # All rows alike and b free: w = 0, beside which no gradient is small.
             solved = solved or -slope <= ROUNDING * (norm**2 + abs(weighted(p, m)))
         if solved or steps == limit:
@@ -181,7 +181,7 @@ def newton(rows, y, bias, loss, system, at, tolerance, limit):
             return True, steps  # as near as rounding allows
         rebuilt = length == 0.0
         if rebuilt:
-            renew(system)  # no descent: once more, by a new system
+            rebuild(system)  # no descent: once more, by a new system
     return False, limit
 
 

@@ -4,7 +4,7 @@
 
 - The Gram matrix G of the sum, d x d, and Cholesky. F changes little from step to step, so G is kept and updated by
   the rows that enter and leave.
-- Woodbury's formula, |F| x |F|, and Cholesky: the smaller system where |F| < d, but made anew in each step.
+- Woodbury's formula, |F| x |F|, and Cholesky: the smaller system where |F| < d, but made again in each step.
 - Conjugate gradients, where both |F| and d are too large for a dense system (text: sparse, d = 20000): products with
   the rows of F alone, preconditioned by the diagonal of H.
 """
@@ -22,14 +22,15 @@ DIRECT = 3000
 """The largest dense system."""
 PRODUCTS = 2000
 """Products with H after which conjugate gradients give what they have: a direction of descent all the same."""
-MOST, SWAP, BY_ROWS, CUT = range(4)
+MOST, SWITCHED, BY_ROWS, CUT_SHORT = range(4)
 
 
 class System(NamedTuple):
     """What is kept of H from one solution to the next; F is a mask that its owner changes between two solutions.
 
-    memory: MOST, the most rows that G has held since it was built, 0 before; SWAP, the cheaper of the dense systems has
-    failed; BY_ROWS, the last solution was that of the small system; CUT, that of conjugate gradients at their limit.
+    memory: MOST, the most rows that G has held since it was built, 0 before; SWITCHED, the cheaper of the dense systems
+    has failed; BY_ROWS, the last solution was that of the small system; CUT_SHORT, that of conjugate gradients at their
+    limit.
     """
 
     F: Array
@@ -46,7 +47,7 @@ def check_direct(direct: int) -> None:
 
 
 def new_system(n: int, size: int, direct: int = DIRECT, products: int = PRODUCTS) -> System:
-    """Memory for G is asked for here, and taken by the first solution that forms it."""
+    """Memory for G is reserved here; its pages are first touched by the solution that forms it."""
     order = size if size - 1 <= direct else 0
     G, memory = np.empty((order, order)), np.zeros(4, np.int64)
     return System(np.zeros(n, np.bool_), np.zeros(n, np.bool_), G, memory, direct, products)
@@ -56,14 +57,14 @@ def new_system(n: int, size: int, direct: int = DIRECT, products: int = PRODUCTS
 def solve(rows, v, bias, system, g, s, accuracy):
     """H^-1 g. accuracy: of conjugate gradients, ||H x - g|| <= accuracy ||g||."""
     index, d = members(system.F), g.size - bias
-    k, system.memory[CUT] = index.size, 0
+    k, system.memory[CUT_SHORT] = index.size, 0
     if k == 0:
         return along_b(v, bias, g, s)
     if d > system.direct and k > system.direct:
         return by_products(rows, v, bias, system, index, g, s, accuracy)
-    # G is kept from step to step, the small system is not: a product of sparse rows is dear (one-hot, d = 123).
+    # G is kept from step to step, the small system is not: a product of sparse rows is expensive (one-hot, d = 123).
     cheaper = 2 * k < d
-    system.memory[BY_ROWS] = d > system.direct or (k < d and cheaper != system.memory[SWAP])
+    system.memory[BY_ROWS] = d > system.direct or (k < d and cheaper != system.memory[SWITCHED])
     if system.memory[BY_ROWS]:
         return by_rows(rows, v, bias, index, g, s)
     bring_up_to_date(rows, v, bias, system, k)
@@ -88,26 +89,27 @@ def members(F):
 
 
 @njit(cache=True)
-def distrust(system, d):
-    """The last solution was no better than the one before; True if there is nothing else to try.
+def switch(system, d):
+    """From one dense system to the other, after a solution that was no better than the one before.
 
-    The small system fails where columns differ in scale, the other one where |F| < d and s is small.
+    The small system fails where columns differ in scale, the other one where |F| < d and s is small. True if there is
+    nothing else to try.
     """
-    if system.memory[CUT]:
+    if system.memory[CUT_SHORT]:
         return False  # slow, not wrong: the next solution starts where this one ended
-    last = system.memory[SWAP] or d > 1000
-    system.memory[SWAP] = True
+    last = system.memory[SWITCHED] or d > 1000
+    system.memory[SWITCHED] = True
     return last
 
 
 @njit(cache=True)
-def renew(system):
-    """The last solution was no descent: G is stale after many updates, or the small system fails.
+def rebuild(system):
+    """After a solution that was no descent: G is built again, and the small system gives way to it.
 
-    It does where s is tiny, C large and columns differ in scale over 1e8.
+    G is stale after many updates. The small system fails where s is tiny, C large and columns differ in scale over 1e8.
     """
     system.memory[MOST] = 0
-    system.memory[SWAP] = system.memory[SWAP] != system.memory[BY_ROWS]
+    system.memory[SWITCHED] = system.memory[SWITCHED] != system.memory[BY_ROWS]
 
 
 @njit(cache=True)
@@ -202,7 +204,7 @@ def by_products(rows, v, bias, system, index, g, s, accuracy):
             return x
         for j in range(g.size):
             p[j] = r[j] / diagonal[j] + rz / before * p[j]
-    system.memory[CUT] = 1
+    system.memory[CUT_SHORT] = 1
     return x
 
 

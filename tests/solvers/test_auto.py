@@ -43,7 +43,7 @@ def test_auto_hands_over_to_newton_when_epochs_run_out():
     problem = Problem(sp.csr_array(X), y, 1e3, "none")
     seen = [(i.info["picked"], i.look) for i in Auto().iterates(program_of(problem))]
     assert seen[0] == ("coordinate_descent", False)
-    assert seen[-1] == ("newton_augmented", True)  # dear after many cheap ones: the schedule would pass over most
+    assert seen[-1] == ("newton_augmented", True)  # few and expensive: the schedule would pass over most
 
 
 @pytest.mark.parametrize("bias", ["none", "free"])

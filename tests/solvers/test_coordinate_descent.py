@@ -13,8 +13,9 @@ from marginbench.harness.model.problem import Problem
 from marginbench.harness.model.programs import BoxDual
 from marginbench.harness.rowops import rows_of
 from marginbench.solvers.auto import Auto
+from marginbench.solvers.coordinate_descent.descent import Descent
 from marginbench.solvers.coordinate_descent.faces import Face, minimise_on_face, projected_search
-from marginbench.solvers.coordinate_descent.solver import CoordinateDescent, Descent
+from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
 from marginbench.solvers.coordinate_descent.sweeps import best_length, survey
 
 

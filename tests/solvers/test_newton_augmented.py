@@ -42,7 +42,7 @@ def test_newton_ends_with_its_best_point(monkeypatch):
     assert (last.claim, last.info["gap"]) == ("converged", 1e-11)
 
 
-def test_patience_with_h_saves_newton_steps_where_systems_are_dear(monkeypatch):
+def test_a_slow_h_saves_newton_steps_where_systems_are_large(monkeypatch):
     """Text at C = 1e4, about as many free rows as columns: with an h that falls fast few rows change sides a step."""
     problem, minimise = Problem(*text(n=2500, d=1000, length=50, topic=0.2, seed=0), 1e4, "none"), Block.minimise
 
@@ -58,7 +58,7 @@ def test_patience_with_h_saves_newton_steps_where_systems_are_dear(monkeypatch):
         assert reached(problem, NewtonAugmented(direct=0))
         return sum(taken)
 
-    patient = steps()
-    for name, value in {"PATIENT": 0.35, "EASY": 1000, "LONG": 300, "widest": lambda _: 2.0}.items():
+    slow = steps()
+    for name, value in {"SLOW_SHRINK": 0.35, "EASY_STEPS": 1000, "MOST_STEPS": 300, "widest": lambda _: 2.0}.items():
         monkeypatch.setattr(f"marginbench.solvers.newton.augmented.{name}", value)  # as for small systems
-    assert steps() > 1.5 * patient
+    assert steps() > 1.5 * slow

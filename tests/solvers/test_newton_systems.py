@@ -8,7 +8,7 @@ from numba import njit
 from marginbench.harness.rowops import rows_of
 from marginbench.solvers.newton.gram import add_outer, add_squares, products, update_gram
 from marginbench.solvers.newton.smoothing import Block
-from marginbench.solvers.newton.systems import MOST, SWAP, factor, substitute
+from marginbench.solvers.newton.systems import MOST, SWITCHED, factor, substitute
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
@@ -76,7 +76,7 @@ def test_all_newton_systems_give_the_same_direction(direct, bias, sparse):
         expected = np.linalg.solve(newton_matrix(X[:k], v[:k], h, bias), g)
         block.system.F[:] = np.arange(12) < k
         np.testing.assert_allclose(block.solve(g, h), expected, rtol=1e-7)
-        block.system.memory[SWAP] = direct == 100 and not block.system.memory[SWAP]
+        block.system.memory[SWITCHED] = direct == 100 and not block.system.memory[SWITCHED]
         np.testing.assert_allclose(block.solve(g, h), expected, rtol=1e-7)
     assert (block.system.memory[MOST] == 0) == (direct < 100)
 
@@ -88,7 +88,7 @@ def test_a_matrix_beyond_the_largest_dense_one_is_never_formed():
     y = np.where(np.arange(30) % 2, 1.0, -1.0)
     block = Block(rows_of(X), y, np.ones(30), np.ones(30), 0.0, 10**6, True)
     state = block.state(np.zeros(10**6 + 1), np.zeros(30), h=0.1)
-    block.system.memory[SWAP] = True
+    block.system.memory[SWITCHED] = True
     assert block.minimise(state, 1e-10, limit=50)
     assert block.system.G.size == 0
 
@@ -113,7 +113,7 @@ def test_no_descent_by_the_small_system_is_tried_by_the_other():
         state = block.state(np.zeros(40), np.zeros(15), h=1e-2)
         block.minimise(state, 1e-9, limit=100)
         left[direct] = np.linalg.norm(block.gradient(state)) / np.linalg.norm(state.theta)
-        assert block.system.memory[SWAP]
+        assert block.system.memory[SWITCHED]
     assert left[100] < 1e-6 * left[20]
 
 

@@ -1,0 +1,182 @@
+"""The state of coordinate descent (`solver.py`) and its moves: sweeps, checks, extrapolation, steps on a face."""
+
+import numpy as np
+
+from marginbench.harness.model.problem import Array
+from marginbench.harness.model.programs import BoxDual
+from marginbench.harness.rowops import Room, combine, margins, squared_norms, take
+from marginbench.solvers.coordinate_descent.faces import Face, minimise_on_face, projected_search
+from marginbench.solvers.coordinate_descent.sweeps import best_length, survey, sweeps
+
+RUN = 16
+"""Rows in a run, at most."""
+EPOCHS = 10
+"""From one iterate to the next, at most; more than one while they visit few rows."""
+COPIED = 0.5
+"""Share of the rows below which those at work are copied to lie side by side."""
+
+
+class Descent:
+    """alpha, w = w(alpha), b, the rows at work, and what is known of the gap.
+
+    at_work[:active]: the rows at work. high, low: gradients beyond which a row at a bound comes to rest.
+    rows, place: the data, or a copy of some rows, and where each row at work lies in it.
+    estimate: the gap of the rows at work with the margins met on the way, so of many slightly different w.
+    gap: that of all rows at the last check. scale: what both are compared with. visited: rows swept since the check.
+    way: how far w has come from check to check. m_i, seen_i: the margin of row i and the way when it was last read.
+    length: the multiple of w that is best for P.
+    """
+
+    def __init__(self, program: BoxDual, seed: int) -> None:
+        n = program.n
+        self.program, self.alpha, self.w, self.b = program, np.zeros(n), np.zeros(program.d), 0.0
+        self.q = np.full(n, -1.0)  # ||x_i||^2, not yet known
+        self.at_work, self.active, self.high, self.low = np.arange(n, dtype=np.int32), n, np.inf, -np.inf
+        self.rows, self.place, self.where = program.rows, self.at_work.copy(), np.full(n, -1, dtype=np.int32)
+        self.copy, self.copied, self.room, self.face_room = program.rows, n, Room(), Room()
+        self.run = int(min(max(1000 * n // max(program.nnz, 1), 1), RUN))
+        self.bits = np.random.default_rng(seed).integers(1, 2**63, size=1, dtype=np.uint64)
+        self.last, self.products, self.epochs = (np.zeros(n), np.zeros(program.d)), 0, 0
+        self.m, self.seen, self.read = np.zeros(n), np.full(n, -np.inf), n
+        self.way, self.w_at_check = 0.0, np.zeros(program.d)
+        self.estimate, self.gap, self.scale, self.rho = np.inf, np.inf, 1.0, 0.0
+        self.unbalanced, self.visited, self.visits, self.length = np.inf, 0, 0, 1.0
+        soft = bool(np.isfinite(program.upper).all())
+        self.scalable = soft and not program.equality and not program.curvature.any()  # P(t w) is that of the hinge
+        if program.equality:
+            self.q = squared_norms(program.rows, n)
+            self.typical = max(float(np.median(self.q)), 1e-300)
+            C = float(np.minimum(program.upper, 1.0).mean())
+            self.rho = min(max(0.01 / C, 0.01), 1.0) * self.typical
+
+    def free(self) -> Array:
+        """The rows strictly inside the box."""
+        return np.flatnonzero((self.alpha > 0.0) & (self.alpha < self.program.upper))
+
+    def sweep(self, most: int = EPOCHS) -> tuple[list[float], int]:
+        """One epoch, or up to `most` while these visit few rows; the estimate after each, and how many rows changed.
+
+        Few: half of all, or, late and with few rows at work, 10,000, which take about a millisecond.
+        """
+        P, estimates = self.program, np.empty(most)
+        budget = max(P.n // 2, min(self.active * (self.epochs // 6), 10_000))
+        count, visited, changes, self.active, self.high, self.low, self.b = sweeps(
+            self.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.rho, self.at_work,
+            self.place, self.active, self.run, self.high, self.low, self.bits, budget, 0.1 * self.gap, estimates
+        )  # fmt: skip
+        self.visited, self.visits, self.estimate = self.visited + visited, self.visits + visited, estimates[count - 1]
+        self.epochs, self.length = self.epochs + count, 1.0
+        if self.gap == np.inf:
+            self.set_scale()
+        return estimates[:count].tolist(), changes
+
+    def set_scale(self) -> None:
+        """D, or 1 where that is larger."""
+        self.scale = max(1.0, float(self.alpha.sum()) - 0.5 * float(self.w @ self.w))
+
+    def check(self) -> None:
+        """The gap, the rows at work, the best length of w, and with a free bias the step of its multiplier."""
+        P, balance = self.program, 0.0
+        self.set_scale()
+        if self.gap <= 1e-6 * self.scale:  # w drifts by many additions: near the end it is computed from alpha
+            self.w[:] = 0.0
+            combine(P.rows, P.y, self.alpha, self.w)
+        if P.equality:
+            balance = float(self.alpha @ P.y)
+        self.w_at_check -= self.w
+        self.way += np.inf if P.equality else float(np.linalg.norm(self.w_at_check))  # with a free b every row is read
+        self.w_at_check[:], read = self.w, np.empty(P.n, dtype=np.int32)
+        self.active, self.gap, self.read, shortest, longest = survey(
+            P.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.way, self.seen, self.m,
+            self.high, self.low, self.at_work, read
+        )  # fmt: skip
+        if self.scalable:
+            known = read[: self.read]
+            self.length = best_length(self.m, known, self.alpha, P.upper, float(self.w @ self.w), shortest, longest)
+        worth = (1.0 + abs(self.b)) * abs(balance)  # what is unbalanced is worth a margin each, and b
+        self.gap += worth
+        far_from_done = self.estimate > 0.1 * self.scale and worth < 0.02 * self.estimate
+        if balance != 0.0 and not far_from_done:
+            if abs(balance) > 0.5 * self.unbalanced:
+                self.rho = min(2.0 * self.rho, self.typical)
+            self.unbalanced = abs(balance)
+            self.b += self.rho * balance
+            self.active, self.high, self.low = P.n, np.inf, -np.inf  # b has moved: no row is known to be at rest
+            self.at_work[:] = np.arange(P.n)
+        self.copy_rows_at_work()
+
+    def copy_rows_at_work(self) -> None:
+        """Few rows at work are copied to lie side by side. A copy is used again while they are half of it or more."""
+        P, index = self.program, self.at_work[: self.active]
+        if self.active >= COPIED * P.n:
+            self.rows, self.place[: self.active] = P.rows, index
+            return
+        if self.active < COPIED * self.copied or not (self.where[index] >= 0).all():
+            self.copy, self.copied, self.where[:] = take(P.rows, index, self.room), self.active, -1
+            self.where[index] = np.arange(self.active)
+        self.rows, self.place[: self.active] = self.copy, self.where[index]
+
+    def value(self) -> float:
+        """What the sweep increases: D, less the two terms of the augmented Lagrangian in sum a_i y_i."""
+        alpha, balance = self.alpha, float(self.alpha @ self.program.y) if self.rho > 0.0 else 0.0
+        D = float(alpha.sum()) - 0.5 * float(self.w @ self.w) - 0.5 * float(self.program.curvature @ alpha**2)
+        return D - (self.b - 0.5 * self.rho * balance) * balance
+
+    def extrapolate(self) -> None:
+        """alpha += t (alpha - alpha at the last call), clipped to the box, t from the exact line search.
+
+        Two rows alike with opposite labels push each other to the bound by 2 / ||x_i||^2 an epoch: with raw counts and
+        C ||x_i||^2 = 1e5 a sweep alone would take as many epochs. Along that step the curvature is zero, so one t
+        covers the way. w - w(last) is its image: only rows that were clipped are read.
+        """
+        P, alpha, w, b = self.program, self.alpha.copy(), self.w.copy(), self.b
+        step, dw = alpha - self.last[0], w - self.last[1]
+        self.last = alpha, w
+        balance = float(step @ P.y)
+        curve = float(dw @ dw) + self.rho * balance**2 + float(P.curvature @ step**2)
+        slope = float(step.sum() - w @ dw - P.curvature @ (step * alpha)) - b * balance
+        worth = 1e-3 * self.estimate + 1e-13 * self.scale  # less would be rounding, and disturb what has settled
+        if not slope > 0.0 or slope**2 <= 2.0 * curve * worth:
+            return
+        t, before, moved = min(slope / curve, 1e6) if curve > 0.0 else 1e6, self.value(), np.flatnonzero(step)
+        for _ in range(6):
+            path = alpha[moved] + t * step[moved]
+            inside = np.clip(path, 0.0, P.upper[moved])
+            clipped = np.flatnonzero(inside != path)
+            if clipped.size < 0.1 * self.active:  # else the path is one of rows on their way to a bound: too long
+                self.alpha[moved], self.w[:], rows = inside, w + t * dw, moved[clipped]
+                excess = combine(take(P.rows, rows, self.face_room), P.y[rows], inside[clipped] - path[clipped], self.w)
+                self.b = b + self.rho * (t * balance + excess)
+                if self.value() > before + worth:
+                    return
+            t *= 0.3
+        self.alpha[:], self.w[:], self.b = alpha, w, b
+
+    def remember(self) -> None:
+        """Where the next extrapolation starts from."""
+        self.last[0][:], self.last[1][:] = self.alpha, self.w
+
+    def face_beats_sweep(self, free: Array, limit: int) -> bool:
+        """One sweep, then a step on the face of the free rows: did the step gain more per row visited?"""
+        start, rows = self.value(), self.active
+        self.sweep(most=1)
+        middle = self.value()
+        products = self.step_on_face(free, limit)
+        return (self.value() - middle) / (2 * (products + 2) * free.size) > (middle - start) / rows
+
+    def step_on_face(self, free: Array, limit: int) -> int:
+        """Conjugate gradients on the face of the free rows, kept inside the box; returns the products with K."""
+        P = self.program
+        rows, y, alpha = take(P.rows, free, self.face_room), P.y[free], self.alpha[free]
+        diagonal = self.q[free] + P.curvature[free] + self.rho
+        face = Face(rows, y, P.upper[free], P.curvature[free], np.where(diagonal > 0.0, diagonal, 1.0), self.rho)
+        g = np.empty(free.size)
+        margins(rows, y, self.w, self.b, g)
+        g += face.curvature * alpha - 1.0
+        step, products = minimise_on_face(face, alpha, g, P.d, limit)
+        self.alpha[free], pulled, balance = projected_search(face, alpha, g, step, P.d)
+        self.w += pulled
+        self.b += self.rho * balance
+        self.products, self.visits = self.products + products, self.visits + products * free.size
+        self.remember()  # extrapolation is for what sweeps did
+        return products
