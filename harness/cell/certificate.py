@@ -93,15 +93,16 @@ def certify(problem: Problem, point: Point, lower: float = -math.inf, accuracy: 
     if _unknown(problem, seen.primal) and not beyond:
         raise InvalidPoint(f"w has entries up to {np.abs(w).max():.0e}, of which no objective can be computed")
     margin, mistakes = _separation(problem, w, b, m, seen)
-    near = 1e-6 * max(1.0, np.abs(m).max(initial=0.0))
+    near = 1e-6 * max(1.0, float(m.max()), -float(m.min()))
+    short = int(np.count_nonzero(m < 1.0 - near))
     return Certificate(
         **_gap(seen.primal, seen.dual, lower),
         **kkt,
         margin=margin,
         mistakes=mistakes,
         train_accuracy=1.0 - mistakes / problem.n,
-        sv_margin=int((np.abs(m - 1.0) <= near).sum()),
-        sv_inside=int(((m > 0.0) & (m < 1.0 - near)).sum()),
+        sv_margin=int(np.count_nonzero(m <= 1.0 + near)) - short,
+        sv_inside=max(0, short - mistakes),
         sv_wrong=mistakes,
         beyond=beyond,
     )
@@ -140,7 +141,7 @@ def _unknown(problem: Problem, primal: Interval) -> bool:
 
 def _separation(problem: Problem, w: Array, b: float, m: Array, seen: Evaluated) -> tuple[float | None, int]:
     """(margin, mistakes): min_i m_i / ||w|| rounded down, where w separates for certain, and rows on the wrong side."""
-    wrong = int((m <= 0.0).sum())
+    wrong = int(np.count_nonzero(m <= 0.0))
     if problem.hard:
         if not seen.primal.high < math.inf:
             return None, max(1, wrong)
@@ -236,7 +237,11 @@ def _primal_residual(problem: Problem, m: Array, xi: Array | None) -> float | No
 def _dual_residuals(problem: Problem, alpha: Array) -> tuple[float, float]:
     """How far alpha is outside the box, and how far from sum alpha_i y_i = 0, both over max(1, C)."""
     scale = _scale(problem, alpha)
-    outside = float(np.maximum(-alpha, alpha - problem.upper).max(initial=0.0)) / scale
+    if problem.weight is not None:
+        above = float((alpha - problem.upper).max())
+    else:
+        above = float(alpha.max()) - problem.C if problem.loss == "hinge" else 0.0
+    outside = max(0.0, -float(alpha.min()), above) / scale
     return outside, abs(float(alpha @ problem.y)) / scale if problem.bias == "free" else 0.0
 
 
@@ -257,12 +262,14 @@ def _stationarity(problem: Problem, w: Array, b: float, alpha: Array, pulled: Ar
 
 
 def _complementarity(problem: Problem, m: Array, alpha: Array) -> float:
-    outside, inside = np.maximum(0.0, m - 1.0), np.maximum(0.0, 1.0 - m)
-    worst = float((alpha * outside).max())
+    t = 1.0 - m
+    drawn = alpha * t
+    worst = max(0.0, -float(drawn.min()))
     if problem.hard:
         return worst / max(1.0, float(alpha.max()))
-    if problem.loss == "hinge":
-        worst = max(worst, float(((problem.upper - alpha) * inside).max()))
+    if problem.loss == "hinge":  # where t < 0 the product is not above 0: no maximum with 0 is needed
+        worst = max(worst, float(((problem.C if problem.weight is None else problem.penalty) * t - drawn).max()))
     else:
+        inside = np.maximum(0.0, t)
         worst = max(worst, float((np.abs(alpha - 2.0 * problem.penalty * inside) * inside).max()))
     return worst / max(1.0, problem.C)

@@ -87,7 +87,7 @@ def rounded(n: int) -> int:
 
 
 class Evaluated(NamedTuple):
-    """margins: m_i of float64; error: the largest that one of them has."""
+    """margins: m_i of float64; error: the largest that one of them has; weights: w(alpha)."""
 
     primal: Interval
     dual: Interval | None
@@ -96,27 +96,57 @@ class Evaluated(NamedTuple):
     weights: Array | None
 
 
+class _Reach(NamedTuple):
+    """|the float64 1 - m_i - the true one| <= slope ||x_i|| + flat + 2 u |1 - m_i| <= most + 2 u |1 - m_i|"""
+
+    slope: float
+    flat: float
+    most: float
+
+
 def evaluate(problem: Problem, w: Array, b: float, alpha: Array | None) -> Evaluated:
     """P(w, b) and D(alpha) in float64. alpha is feasible exactly. At the hard margin both are at their best length."""
     with np.errstate(all="ignore"):
         m = problem.margins(w, b)
         norm = _norm2(problem, w, b)
         k = _longest(problem) + 3
-        size = math.sqrt(max(0.0, norm.high)) if norm.high < math.inf else math.inf
-        reach = problem.row_norms * (gamma(k) * size) + (gamma(k) * abs(b) + k * TINY)
+        slope = gamma(k) * math.sqrt(norm.high)
+        flat = gamma(k) * abs(b) + k * TINY
+        reach = _Reach(slope, flat, slope * float(problem.row_norms.max()) + flat)
         t = 1.0 - m
         if problem.hard:
-            primal = _hard_primal(norm, m - reach, m + reach)
+            error = problem.row_norms * slope + flat
+            primal = _hard_primal(norm, m - error, m + error)
         else:
-            primal = _soft_primal(problem, norm, t, reach + 2.0 * U * np.abs(t))
-        pulled = None if alpha is None else problem.weights(alpha)
-        dual = None
-        if alpha is not None and pulled is not None:
-            dual = _dual(problem, alpha, pulled)
-            if not problem.hard:
-                near = _dual_near(problem, w, b, norm, t, reach + 2.0 * U * np.abs(t), alpha, pulled)
-                dual = dual.meet(near)
-        return Evaluated(primal, dual, m, float(reach.max()), pulled)
+            primal = _soft_primal(problem, norm, t, reach)
+        if alpha is None:
+            return Evaluated(primal, None, m, reach.most, None)
+        pulled = problem.weights(alpha)
+        pull = _Pull.of(problem, alpha, pulled)
+        dual = _dual(problem, alpha, pull)
+        if not problem.hard:
+            dual = dual.meet(_dual_near(problem, w, b, norm, t, reach, alpha, pulled, pull))
+        return Evaluated(primal, dual, m, reach.most, pulled)
+
+
+class _Pull(NamedTuple):
+    """sum alpha_i; sum alpha_i y_i; sum alpha_i ||x_i||; ||w(alpha)|| with the constant feature; how far the computed
+    w(alpha) is from the true one at most, and its norm from the true norm."""
+
+    mass: float
+    balance: float
+    moment: float
+    size: float
+    error: float
+
+    @classmethod
+    def of(cls, problem: Problem, alpha: Array, pulled: Array) -> "_Pull":
+        mass, balance, moment = total(alpha), float(alpha @ problem.y), float(alpha @ problem.row_norms)
+        constant = problem.s * balance if problem.bias == "augmented" else 0.0
+        size = math.sqrt(float(pulled @ pulled) + _square(constant))
+        lengths = moment + problem.s * mass if problem.bias == "augmented" else moment
+        error = gamma(problem.n + 8) * lengths + gamma(problem.d + 8) * size + (problem.n + problem.d) * TINY
+        return cls(mass, balance, moment, size, error)
 
 
 def _longest(problem: Problem) -> int:
@@ -131,19 +161,35 @@ def _norm2(problem: Problem, w: Array, b: float) -> Interval:
     return Interval(max(0.0, found.low), found.high)
 
 
-def _soft_primal(problem: Problem, norm: Interval, t: Array, e: Array) -> Interval:
+def _soft_primal(problem: Problem, norm: Interval, t: Array, reach: _Reach) -> Interval:
     slack = np.maximum(t, 0.0)
-    c = problem.C if problem.weight is None else problem.penalty
-    terms, errors = slack, np.where(t < -e, 0.0, e)  # NaN stays
-    if problem.loss == "squared_hinge":
-        terms, errors = slack * slack, (2.0 * slack + errors) * errors
-    loss = total(c * terms)
-    largest = problem.C if problem.weight is None else float(problem.penalty.max())
-    error = total(c * errors) + gamma(rounded(problem.n) + 4) * loss + 4 * problem.n * TINY * (1.0 + largest)
-    middle, spread = 0.5 * (norm.low + norm.high), norm.width
-    value = 0.5 * middle + loss
-    found = interval(value, spread + error + 4.0 * U * value)
+    touched = ~(t < -2.0 * reach.most)  # elsewhere there is no slack for certain; NaN is touched
+    c, largest = (problem.C, problem.C) if problem.weight is None else (problem.penalty, float(problem.penalty.max()))
+    squared = problem.loss == "squared_hinge"
+    loss = total(c * (slack * slack if squared else slack))
+    if problem.weight is None:
+        error = problem.C * _errors(problem.row_norms, touched, slack, reach, squared)
+    else:
+        error = _errors(problem.row_norms, touched, slack, reach, squared, problem.penalty)
+    error += gamma(rounded(problem.n) + 4) * loss + 4 * problem.n * TINY * (1.0 + largest)
+    value = 0.25 * (norm.low + norm.high) + loss
+    found = interval(value, norm.width + error + 4.0 * U * value)
     return Interval(max(0.0, found.low), found.high)
+
+
+def _errors(norms: Array, touched: Array, slack: Array, reach: _Reach, squared: bool, c: Array | float = 1.0) -> float:
+    """sum_i c_i e_i over the touched rows, e_i the error of the slack; of its square, sum_i c_i (2 slack_i + e_i) e_i.
+
+    Of 2 u |1 - m_i| <= 2 u (slack_i + 2 most) the part with the slack is taken by itself.
+    """
+    c = c * touched
+    flat = reach.flat + 4.0 * U * reach.most
+    ones = reach.slope * float(c @ norms) + flat * float(c.sum()) + 2.0 * U * float(c @ slack)
+    if not squared:
+        return ones
+    weighted = c * slack
+    twice = reach.slope * float(weighted @ norms) + flat * float(weighted.sum()) + 2.0 * U * float(weighted @ slack)
+    return 2.0 * twice + (2.0 * reach.most + 2.0 * U * float(slack.max())) * ones
 
 
 def _hard_primal(norm: Interval, low: Array, high: Array) -> Interval:
@@ -158,34 +204,21 @@ def _hard_primal(norm: Interval, low: Array, high: Array) -> Interval:
     return Interval(lower * (1.0 - 8.0 * U), upper * (1.0 + 8.0 * U) + TINY)
 
 
-def _dual(problem: Problem, alpha: Array, pulled: Array) -> Interval:
+def _dual(problem: Problem, alpha: Array, pull: _Pull) -> Interval:
     """D(alpha) as it stands."""
-    n, a = problem.n, total(alpha)
-    size = math.sqrt(_pull2(problem, alpha, pulled))
-    error = _pull_error(problem, alpha, size)
-    top, bottom = (size + error) * (1.0 + 4.0 * U), max(0.0, size - error) * (1.0 - 4.0 * U)
+    k, a = rounded(problem.n), pull.mass
+    top = (pull.size + pull.error) * (1.0 + 4.0 * U)
+    bottom = max(0.0, pull.size - pull.error) * (1.0 - 4.0 * U)
     if not problem.hard:
         curve, spread = _curvature(problem, alpha)
-        loose = gamma(rounded(n) + 2) * a + spread + 8.0 * U * (a + top * top + curve)
+        loose = gamma(k + 2) * a + spread + 8.0 * U * (a + top * top + curve)
         low = interval(a - 0.5 * top * top - curve, loose).low
         return Interval(low, interval(a - 0.5 * bottom * bottom - curve, loose).high)
     if not (a > 0.0 and math.isfinite(a) and math.isfinite(top)):
         return Interval(0.0, math.inf if a > 0.0 else 0.0)
-    less, more = a * (1.0 - gamma(rounded(n))), a * (1.0 + gamma(rounded(n)))
+    less, more = a * (1.0 - gamma(k)), a * (1.0 + gamma(k))
     low = 0.5 * _square(less / top) * (1.0 - 8.0 * U) - TINY if top > 0.0 else math.inf
     return Interval(max(0.0, low), 0.5 * _square(more / bottom) * (1.0 + 8.0 * U) if bottom > 0.0 else math.inf)
-
-
-def _pull2(problem: Problem, alpha: Array, pulled: Array) -> float:
-    """||w(alpha)||^2 with the constant feature"""
-    constant = problem.s * total(alpha * problem.y) if problem.bias == "augmented" else 0.0
-    return float(pulled @ pulled) + _square(constant)
-
-
-def _pull_error(problem: Problem, alpha: Array, size: float) -> float:
-    """How far the computed w(alpha) is from the true one, and its norm from the computed norm."""
-    norms = problem.row_norms + problem.s if problem.bias == "augmented" else problem.row_norms
-    return gamma(problem.n + 6) * float(alpha @ norms) + gamma(problem.d + 8) * size + (problem.n + problem.d) * TINY
 
 
 def _curvature(problem: Problem, alpha: Array) -> tuple[float, float]:
@@ -197,21 +230,28 @@ def _curvature(problem: Problem, alpha: Array) -> tuple[float, float]:
 
 
 def _dual_near(
-    problem: Problem, w: Array, b: float, norm: Interval, t: Array, e: Array, alpha: Array, pulled: Array
+    problem: Problem,
+    w: Array,
+    b: float,
+    norm: Interval,
+    t: Array,
+    reach: _Reach,
+    alpha: Array,
+    pulled: Array,
+    pull: _Pull,
 ) -> Interval:
     """D(alpha) by the identity with v = (w, b); sum_i alpha_i y_i b = 0 where the bias is free."""
     terms = alpha * t
-    value = total(terms)
-    loose = float(alpha @ e) + gamma(rounded(problem.n) + 3) * float(alpha @ np.abs(t)) + 4 * problem.n * TINY
+    value, size = total(terms), float(np.abs(terms, out=terms).sum())
+    loose = reach.slope * pull.moment + reach.flat * pull.mass + gamma(rounded(problem.n) + 6) * size
     curve, spread = _curvature(problem, alpha)
     away2 = float((pulled - w) @ (pulled - w))
     if problem.bias == "augmented":
-        away2 += _square(problem.s * total(alpha * problem.y) - b / problem.s)
+        away2 += _square(problem.s * pull.balance - b / problem.s)
     away = math.sqrt(away2)
-    error = _pull_error(problem, alpha, math.sqrt(_pull2(problem, alpha, pulled)))
-    error += gamma(problem.d + 8) * (math.sqrt(norm.high) + away)
+    error = pull.error + gamma(problem.d + 8) * (math.sqrt(norm.high) + away)
     middle = 0.5 * (norm.low + norm.high)
-    loose += norm.width + spread + 8.0 * U * (abs(value) + middle + away2 + curve)
+    loose += norm.width + spread + 8.0 * U * (abs(value) + middle + away2 + curve) + 4 * problem.n * TINY
     value += 0.5 * middle - curve
     far, close = _square(away + error), _square(max(0.0, away - error))
     low = interval(value - 0.5 * far, loose + 8.0 * U * far).low

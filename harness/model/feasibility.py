@@ -11,23 +11,33 @@ import numpy as np
 
 from marginbench.harness.model.problem import Array, Problem
 
+UNBALANCED = 1e-9
+"""|sum alpha_i y_i| beside sum alpha_i beyond which many multipliers share the repair, not the roomiest alone."""
+
 
 def feasible(problem: Problem, alpha: Array) -> Array:
     """A feasible alpha near the given one, exactly: inside the box and, with a free bias, sum alpha_i y_i = 0.
 
     What is feasible already comes back as it is, so that a stored alpha proves the same numbers on every machine.
     """
-    alpha = np.clip(alpha, 0.0, problem.upper)
+    alpha = np.clip(alpha, 0.0, _largest(problem))
     if problem.bias != "free":
         return alpha
+    with np.errstate(all="ignore"):  # what overflows there is no proposal; _on_grid takes 0 instead
+        if not abs(float(alpha @ problem.y)) <= UNBALANCED * float(alpha.sum()):
+            alpha = problem.feasible_dual(alpha)
     y = problem.y.astype(np.int64)
     a, top, exponent = _on_grid(problem, alpha)
     if _excess(a, y) != 0:
-        with np.errstate(all="ignore"):  # what overflows there is no proposal; _on_grid takes 0 instead
-            alpha = problem.feasible_dual(alpha)
-        a, top, exponent = _on_grid(problem, alpha)
         a = _balanced(a, top, y)
     return np.ldexp(a.astype(float), exponent)
+
+
+def _largest(problem: Problem) -> Array | float:
+    """`problem.upper`, as one number where all are equal."""
+    if problem.weight is not None:
+        return problem.upper
+    return problem.C if problem.loss == "hinge" else np.inf
 
 
 def _on_grid(problem: Problem, alpha: Array) -> tuple[Array, Array, int]:
@@ -37,14 +47,14 @@ def _on_grid(problem: Problem, alpha: Array) -> tuple[Array, Array, int]:
         return np.zeros(problem.n, np.int64), np.zeros(problem.n, np.int64), 0
     exponent = int(np.frexp(largest)[1]) - 53
     with np.errstate(over="ignore"):
-        top = np.minimum(np.floor(np.ldexp(problem.upper, -exponent)), 2.0**53 - 1.0)
+        top = np.minimum(np.floor(np.ldexp(_largest(problem), -exponent)), 2.0**53 - 1.0)
     a = np.minimum(np.rint(np.ldexp(alpha, -exponent)), top)
-    return a.astype(np.int64), top.astype(np.int64), exponent
+    return a.astype(np.int64), np.broadcast_to(np.asarray(top).astype(np.int64), a.shape), exponent
 
 
 def _excess(a: Array, y: Array) -> int:
     """sum a_i y_i, by two sums of at most n 2^27 each: one sum could leave 64 bits."""
-    return (int(((a >> 26) * y).sum()) << 26) + int(((a & (2**26 - 1)) * y).sum())
+    return (int(np.dot(a >> 26, y)) << 26) + int(np.dot(a & (2**26 - 1), y))
 
 
 def _balanced(a: Array, top: Array, y: Array) -> Array:
@@ -54,7 +64,7 @@ def _balanced(a: Array, top: Array, y: Array) -> Array:
     D changes to second order only. Taking from the class with the larger sum always ends it.
     """
     excess = _excess(a, y)
-    room = np.where((a > 0) & (a < top), np.minimum(a, top - a), 0)
+    room = np.minimum(a, top - a)
     a = a.copy()
     for i in _roomiest_first(room):
         if excess == 0:

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_info
 
 from marginbench.harness.cell.certificate import certify
 from marginbench.harness.cell.measure import pass_seconds
+from marginbench.harness.cell.objectives import evaluate_exactly
 from marginbench.harness.cell.run import Outcome, run_cell
 from marginbench.harness.cell.spec import Cell, chosen_kind, instantiate, judged_problem, library_versions, missing
 from marginbench.harness.files import write_atomically
@@ -111,6 +112,7 @@ def rehearse() -> None:
     for X in (np.eye(2), sp.csr_array(np.eye(2))):
         problem = Problem(_read_only(X), y)
         certify(problem, problem.point(np.zeros(2)))
+        evaluate_exactly(problem, np.zeros(2), 0.0, np.zeros(2))
         pass_seconds(problem, least=0.0)
         passes.margins(rows_of(problem.X), y, np.zeros(2), 0.0, np.zeros(2))
     threadpool_info()
