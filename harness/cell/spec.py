@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from marginbench.harness.model.formulation import Formulation
-from marginbench.harness.model.problem import InputError, Matrix, Problem
+from marginbench.harness.model.problem import InputError, Matrix, Problem, problem_key
 from marginbench.harness.model.programs import Program
 from marginbench.harness.model.solver import Solver
 from marginbench.harness.old_names import current_name
@@ -67,6 +67,11 @@ def make_problem(X: Matrix, y: np.ndarray, config: Config) -> Problem:
 def judged_problem(formulation: Formulation, X: Matrix, y: np.ndarray, config: Config) -> Problem:
     """The problem that an answer of `formulation` to `problem.*` is compared with: the same, or the hard margin."""
     return formulation.judged(make_problem(X, y, config))
+
+
+def answers(formulation: Formulation, problem: Problem) -> bool:
+    """Whether an answer of `formulation` is compared with this very problem, and not with the hard margin."""
+    return problem_key(formulation.judged(problem), "") == problem_key(problem, "")
 
 
 def missing(solver: Solver) -> str | None:

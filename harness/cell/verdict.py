@@ -88,12 +88,16 @@ def _verdict_of_separation(found: Certificate, claim: str, problem: Problem, kno
 def _verdict_without_separator(
     formulation: Formulation, problem: Problem, answer: Snapshot, known: Bounds
 ) -> tuple[str, str]:
-    """`infeasible` needs the claim, multipliers that are a proof but for rounding, and the proof itself."""
+    """`infeasible` needs multipliers of the solver that are a proof but for rounding, and the proof itself.
+
+    A solver that says nothing may have proven it on its way. One that claims an optimum has not.
+    """
     found, claim = answer.certificate, answer.claim
     if claim == "failed":
         return "failed", answer.said or "the solver says that it failed"
     r, mu = _nearest_to_a_proof(problem, answer)
-    claims_it = claim in IMPOSSIBLE or (formulation.always_solvable and claim == "converged" and r <= NEARLY)
+    proposes_it = r <= NEARLY and (claim != "converged" or formulation.always_solvable)
+    claims_it = claim in IMPOSSIBLE or proposes_it
     if not claims_it:
         said = f"does not separate the data; {found.mistakes} of {problem.n} rows misclassified"
         said += ": nothing separates them, the hulls of the classes meet" if known.infeasible else ""
@@ -105,7 +109,10 @@ def _verdict_without_separator(
     if mu is not None and r <= NEARLY:
         if proven_to_meet(problem, mu):
             return "infeasible", "proven: the hulls of the classes meet"
-        return "inaccurate", f"claimed {claim}; proven is that no geometric margin is above {r:.0e} of the largest row"
+        return (
+            "inaccurate",
+            f"claimed {claim or 'nothing'}; proven is that no geometric margin is above {r:.0e} of the largest row",
+        )
     if known.infeasible:
         return "inaccurate", f"claimed {claim}, as a reference proves, but gave no proof"
     return "wrong", f"claimed {claim}, but neither separates the data nor proves that nothing does"

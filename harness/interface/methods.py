@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from marginbench.harness.cell.spec import Config, chosen_kind, instantiate, misfit
+from marginbench.harness.cell.spec import Config, answers, chosen_kind, instantiate, misfit
 from marginbench.harness.interface.engine import Pair, composer, routes
 from marginbench.harness.model.formulation import Formulation
-from marginbench.harness.model.problem import InputError, Problem, problem_key
+from marginbench.harness.model.problem import InputError, Problem
 from marginbench.harness.model.solver import Solver
 from marginbench.harness.solver_spec import is_class
 
@@ -98,7 +98,7 @@ def natural_formulation(name: str, solver: Solver, problem: Problem) -> str:
 
 
 def _fits(formulation: Formulation, solver: Solver, problem: Problem) -> bool:
-    if misfit(formulation, solver, problem) or problem_key(formulation.judged(problem), "") != problem_key(problem, ""):
+    if misfit(formulation, solver, problem) or not answers(formulation, problem):
         return False
     with suppress(InputError):
         return solver.refuses(formulation.program(problem, chosen_kind(formulation, solver))) is None

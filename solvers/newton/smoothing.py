@@ -108,19 +108,19 @@ class Block:
         return g
 
     def gap(self, state: State) -> tuple[float, float]:
-        """P - D as a sum of terms >= 0, and the scale of P that it is compared with."""
+        """P - D as a sum of terms >= 0, and P, which it is compared with (1 where P = 0)."""
         w, pull = state.theta[: self.d], state.pull[: self.d]
         if np.isinf(self.top) and self.kappa == 0.0:
             least, reach = state.m.min(), np.linalg.norm(pull)
             if least <= 0.0 or reach == 0.0:  # no separator yet, or none at all: then alpha grows along its proof
                 return np.inf, 1.0
             P = 0.5 * float(w @ w) / least**2
-            return P - 0.5 * (state.alpha.sum() / reach) ** 2, max(1.0, P)
+            return P - 0.5 * (state.alpha.sum() / reach) ** 2, P or 1.0
         loss, terms = losses(state.m, state.alpha, self.upper, self.v, self.kappa)
         gap = terms + 0.5 * float((w - pull) @ (w - pull))
         if self.bias:
             gap += abs(float(state.theta[-1] * state.pull[-1]))
-        return gap, max(1.0, 0.5 * float(w @ w) + loss)
+        return gap, (0.5 * float(w @ w) + loss) or 1.0
 
     def minimise(self, state: State, tolerance: float, limit: int) -> bool:
         """One proximal step: theta and m <- those of g = 0, alpha <- p, and pull with it.

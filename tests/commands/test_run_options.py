@@ -12,7 +12,7 @@ from marginbench.harness.cli import main, split_verb
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ["dataset=overlapping", "dataset.n=40", "dataset.d=3", "budget.seconds=2"]
-README_SOLVER = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+README_SOLVER = re.search(r"```python\n(from dataclasses.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
 
 
 @pytest.fixture(autouse=True)

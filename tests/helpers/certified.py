@@ -27,14 +27,15 @@ def program_of(problem: Problem) -> BoxDual:
 
 
 def gap(problem: Problem, iterate) -> float:
+    """(P - D) / max(1, P): at a huge C and a small P, rounding of margins alone leaves more than 1e-9 of P."""
     if iterate.dual is None:
         point = problem.point(problem.feasible_dual(iterate.x))
     elif problem.bias == "free":
         point = Point(iterate.dual[:-1], float(iterate.dual[-1]), iterate.x)
     else:
         point = Point(*problem.split(iterate.dual), iterate.x)
-    found = certify(problem, point).gap
-    return np.inf if found is None else found
+    found = certify(problem, point)
+    return np.inf if found.gap is None else found.gap * min(1.0, found.primal)
 
 
 def reached(problem: Problem, solver, target=1e-9, limit=3000) -> bool:

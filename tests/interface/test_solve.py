@@ -87,7 +87,7 @@ def test_a_method_without_multipliers_still_has_a_gap(bias):
         (("tikhonov", "subgradient"), "tikhonov", "subgradient"),
         (("pegasos", Pegasos(seed=3)), "pegasos", "Pegasos"),
         (Pegasos, "regularised_sum", "Pegasos"),
-        ("marginbench.solvers.pegasos.Pegasos", "regularised_sum", "Pegasos"),
+        ("marginbench.solvers.pegasos.Pegasos", "regularised_sum", "marginbench.solvers.pegasos.Pegasos"),
     ],
 )
 def test_ways_to_name_a_method(method, formulation, solver):
@@ -107,7 +107,7 @@ def test_a_solver_in_a_file_of_the_users_own(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     found = mb.solve(X, y, "mine_of_python.py:Mine", C=0.1, bias="none", budget={"gap": 1e-4})
     assert found.status == "solved"
-    assert (found.record.formulation, found.record.solver) == ("dual_qp", "Mine")
+    assert (found.record.formulation, found.record.solver) == ("dual_qp", "mine_of_python.py:Mine")
 
 
 @dataclass(frozen=True)
