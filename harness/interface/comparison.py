@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from marginbench.datasets.digest import digest
 from marginbench.harness.cell.spec import make_problem
+from marginbench.harness.files import write_atomically
 from marginbench.harness.interface import engine, html
 from marginbench.harness.interface.data import Classes, samples, stored
 from marginbench.harness.interface.methods import Method, pair_of
@@ -90,8 +91,7 @@ class Comparison:
             raise InputError(f"report({str(path)!r}): needs the name of a file that ends in .html")
         if not page.parent.is_dir():
             raise InputError(f"report({str(path)!r}): there is no folder {page.parent}")
-        page.write_text(report.page(self.records, self.frame, title, self.command, self._references))
-        return page
+        return write_atomically(page, report.page(self.records, self.frame, title, self.command, self._references))
 
     def _title(self) -> str:
         counts = Counter(record.status for record in self.records).most_common()
