@@ -14,9 +14,10 @@ from marginbench.harness.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 README, CONTRIBUTING = (ROOT / "README.md").read_text(), (ROOT / "CONTRIBUTING.md").read_text()
-COMMANDS = re.findall(r"^    marginbench ([^#\n]+)", README + CONTRIBUTING, re.MULTILINE)
+COMMANDS = re.findall(r"^(?:    |\$ )marginbench ([^#\n]+)", README + CONTRIBUTING, re.MULTILINE)
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 SOLVER = next(code for code in PYTHON if "class Mine" in code)
+FIRST_TRY = re.search(r"```python\n(.*?class MySolver.*?)```", CONTRIBUTING, re.DOTALL)
 
 SHORT = {
     "run": ["budget.seconds=0.1", "limits.seconds=20"],
@@ -30,6 +31,7 @@ def place(tmp_path_factory):
     """A folder with all that the commands name: a data file, the solver of the README, two stored runs."""
     folder = tmp_path_factory.mktemp("reader")
     (folder / "mine.py").write_text(SOLVER)
+    (folder / "my_solver.py").write_text(FIRST_TRY[1])
     rows = [f"{label} 1:{x} 2:{label * 0.5 + x}" for label in (1, -1) for x in (0.25, 0.5, 1.5)]
     (folder / "heart_scale.libsvm").write_text("\n".join(rows) + "\n")
     with pytest.MonkeyPatch.context() as patch:
