@@ -103,8 +103,8 @@ def test_a_contract_is_a_function_and_its_row(tree):
     edit(
         contracts,
         "CONTRACTS: dict[str, Contract] = {\n",
-        """def has_a_name(lab: Lab) -> str:
-    return f"it is called {type(lab.solver()).__name__}"
+        """def has_a_name(bed: Testbed) -> str:
+    return f"it is called {type(bed.solver()).__name__}"
 
 
 CONTRACTS: dict[str, Contract] = {
