@@ -29,7 +29,7 @@ def solver_node(text: str) -> dict[str, Any]:
     target = _target(text)
     made = solver_class(f"solver={text}", target)
     node: dict[str, Any] = {"_target_": target}
-    for field in dataclasses.fields(made):
+    for field in options(made):
         factory = field.default_factory
         default = factory() if factory is not dataclasses.MISSING else field.default
         if field.name == "seed":
@@ -52,9 +52,20 @@ def solver_class(text: str, target: str) -> Any:
     from marginbench.harness.model.solver import Solver  # numpy and scipy: not before a class is asked for
 
     made = imported(text, target)
-    if not (isinstance(made, type) and issubclass(made, Solver) and dataclasses.is_dataclass(made)):
-        raise InputError(f"{text}: needs a class that is a dataclass and a marginbench.Solver")
+    if not (isinstance(made, type) and issubclass(made, Solver)):
+        raise InputError(f"{text}: needs a class that is a marginbench.Solver")
+    check_options(text, made)
     return made
+
+
+def check_options(text: str, made: type) -> None:
+    """Options are the fields of a dataclass; a class without any need not be one."""
+    if not dataclasses.is_dataclass(made) and made.__init__ is not object.__init__:  # type: ignore[misc]
+        raise InputError(f"{text}: a solver with options needs to be a dataclass: @dataclass(frozen=True)")
+
+
+def options(made: type) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(made) if dataclasses.is_dataclass(made) else ()
 
 
 def imported(text: str, target: str) -> Any:

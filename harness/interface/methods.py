@@ -6,7 +6,6 @@ Pegasos(batch=4), Pegasos              a solver, with a formulation that it take
 "mine.py:Mine", "package.module.Mine"  a solver of your own
 """
 
-import dataclasses
 import json
 from collections.abc import Iterable
 from contextlib import suppress
@@ -19,7 +18,7 @@ from marginbench.harness.interface.engine import Pair, composer, routes
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import InputError, Problem
 from marginbench.harness.model.solver import Solver
-from marginbench.harness.solver_spec import is_class
+from marginbench.harness.solver_spec import check_options, is_class, options
 
 SolverName: TypeAlias = str | Solver | type[Solver]
 Method: TypeAlias = SolverName | tuple[str, SolverName]
@@ -59,9 +58,10 @@ def solver_config(solver: SolverName, seed: int, isolated: bool = True) -> tuple
             "solver, (formulation, solver), and FILE.py:Class"
         )
     made = solver if isinstance(solver, type) else type(solver)
-    if not (issubclass(made, Solver) and dataclasses.is_dataclass(made)):
-        raise InputError(f"method={solver!r}: needs a name, a pair, or a dataclass that is a marginbench.Solver")
-    fields = [field.name for field in dataclasses.fields(made)]
+    if not issubclass(made, Solver):
+        raise InputError(f"method={solver!r}: needs a name, a pair, or a class that is a marginbench.Solver")
+    check_options(made.__name__, made)
+    fields = [field.name for field in options(made)]
     if isinstance(solver, type):
         given: Config = {"seed": seed} if "seed" in fields else {}
     else:

@@ -74,7 +74,9 @@ def read_bounds(folder: Path, problem: str) -> Bounds | None:
     unreadable = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
     with contextlib.suppress(*unreadable), np.load(path_of(folder, problem), allow_pickle=False) as data:
         arrays = dict(data)
-        if str(arrays["key"]) != problem or str(arrays["sha256"]) != _checksum(arrays):
+        if "infeasible" in arrays:  # version 0.1: neither key nor checksum
+            arrays["bounds"] = np.full(2, math.inf) if arrays["infeasible"] else arrays["bounds"]
+        elif str(arrays["key"]) != problem or str(arrays["sha256"]) != _checksum(arrays):
             return None
         lower, upper = (float(end) for end in arrays["bounds"])
         alpha = arrays["alpha"] if arrays["alpha"].size else None

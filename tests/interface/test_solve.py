@@ -131,7 +131,7 @@ def test_a_solver_of_the_notebook_is_told_where_to_go(monkeypatch):
         ({"method": ("magic", "pegasos")}, "there is no formulation 'magic'"),
         ({"method": ("dual_qp", "pegasos", 1)}, "needs two entries"),
         ({"method": Strange()}, "no formulation writes this problem"),
-        ({"method": int}, "needs a name, a pair, or a dataclass"),
+        ({"method": int}, "needs a name, a pair, or a class"),
         ({"C": -1.0}, "C must be a number above 0"),
         ({"C": "big"}, "C must be a number above 0"),
         ({"bias": "some"}, "possible are none, free, augmented"),
