@@ -1,8 +1,9 @@
-"""The loop around a solver: the clock, the schedule of certificates and the stopping rule.
+"""The clock around a solver, the schedule of certificates and the stopping rule.
 
-The clock runs only inside `next()`. Certificates are computed between two steps, on a schedule by iteration number
-(every one up to 20, then each 5 % further, and where the solver asks for it), so that what is measured depends on
-nothing but the configuration.
+`steps` runs in the solver's process and keeps the clock; `trace` runs where the answers are judged. The clock runs
+from the call of `iterates` to its end, and stands still while an iterate is looked at. Which iterates are looked at
+depends on their numbers only (every one up to 20, then each 5 % further, and where the solver asks for it), so that
+what is measured depends on nothing but the configuration.
 """
 
 import time
@@ -13,9 +14,14 @@ from typing import Any
 import numpy as np
 
 from marginbench.harness.cell.certificate import Certificate
+from marginbench.harness.model.adapters import Ladder
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import Program
 from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.records.codec import plain
+
+LONGEST_WORDS = 4096
+"""Characters of what a library says that are kept."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +61,9 @@ class Snapshot:
     def certificate(self) -> Certificate:
         return self.evaluation.certificate
 
-    def curve_entry(self, bound: float | None = None) -> dict[str, Any]:
-        """bound: what theory promises of P - P* at this iterate."""
+    def curve_entry(self) -> dict[str, Any]:
         c = self.certificate
-        entry = {
+        return {
             "iteration": self.iteration,
             "seconds": self.seconds,
             "primal": c.primal,
@@ -66,15 +71,16 @@ class Snapshot:
             "gap": c.gap,
             "own_residual": self.evaluation.own_residual,
         }
-        return entry if bound is None else entry | {"bound": bound}
 
 
 @dataclass
 class Trace:
-    """All snapshots of a run and why it ended: `gap`, `seconds`, `iterations` or `solver`."""
+    """All snapshots of a run and why it ended: `gap`, `seconds`, `iterations`, `solver`, or `process`: it died."""
 
     snapshots: list[Snapshot] = field(default_factory=list)
     ended_by: str = ""
+    refused: str = ""
+    """Why the solver does not take the program."""
 
     def answer(self, restarts: bool) -> Snapshot:
         """The iterate that counts: the last one; of independent restarts, the one with the smallest gap."""
@@ -91,61 +97,145 @@ def schedule() -> Iterator[int]:
         yield k
 
 
-def trace(
+@dataclass(frozen=True)
+class Step:
+    """An iterate that is to be looked at, and the time until then. Plain data, but for the arrays.
+
+    iterate: None where the solver ended and its last iterate was looked at before, or where it refused the program.
+    """
+
+    iteration: int
+    seconds: float
+    cpu_seconds: float
+    iterate: Iterate | None
+    ended: bool = False
+    refused: str = ""
+
+
+def steps(
     solver: Solver,
     program: Program,
-    evaluate: Callable[[Iterate], Evaluation],
     budget: Budget,
-    done: Callable[[Certificate], bool],
+    rung: int | None = None,
     wall: Callable[[], float] = time.perf_counter,
     cpu: Callable[[], float] = time.process_time,
-    after_rung: Callable[[Trace], None] = lambda _: None,
-) -> Trace:
-    """Run `solver` on `program` until `done`, out of budget, or it ends by itself.
+) -> Iterator[Step]:
+    """What `solver` does with `program`, as far as it is to be looked at; until it ends, or is out of budget.
 
-    `evaluate` certifies an iterate; neither it nor anything else outside `next()` is on the clock. A solver that
-    restarts is charged its last rung only, and `after_rung` is called with the trace so far: the next may never end.
+    Of a ladder, `rung` is the one to climb: a single solve. No tighter one follows one that did not converge.
     """
-    result, stops = Trace(), schedule()
+    stops = schedule()
     due, seconds, cpu_seconds = next(stops), 0.0, 0.0
-    iterator = solver.iterates(program)
-    iterate: Iterate | None = None
     iteration, evaluated = 0, 0
-
-    def keep(claim: str) -> Snapshot:
-        assert iterate is not None
-        snapshot = Snapshot(iteration, seconds, cpu_seconds, claim, iterate.said, dict(iterate.info), evaluate(iterate))
-        result.snapshots.append(snapshot)
-        return snapshot
-
+    iterate: Iterate | None = None
+    wall_start, cpu_start = wall(), cpu()
+    refused = solver.refuses(program)
+    if refused is not None:
+        yield Step(0, wall() - wall_start, cpu() - cpu_start, None, ended=True, refused=str(refused))
+        return
+    if rung is not None:
+        assert isinstance(solver, Ladder)
+        iterate = plainly(solver.climbed(program, rung))
+        last = rung + 1 == len(solver.rungs()) or iterate.claim != "converged"
+        yield Step(rung + 1, wall() - wall_start, cpu() - cpu_start, iterate, ended=last)
+        return
+    iterator = solver.iterates(program)
     while True:
-        wall_start, cpu_start = wall(), cpu()
         following = next(iterator, None)
-        wall_step, cpu_step = wall() - wall_start, cpu() - cpu_start
+        if following is not None:
+            iteration += 1
+            late = seconds + wall() - wall_start > budget.seconds or iteration >= budget.iterations
+            if iteration >= due or late or following.look or following.claim != "":
+                following = plainly(following)
+        seconds, cpu_seconds = seconds + wall() - wall_start, cpu_seconds + cpu() - cpu_start
         if following is None:
-            result.ended_by = "solver"
-            if iterate is not None and evaluated < iteration:
-                keep(iterate.claim or "converged")
-            elif result.snapshots and not result.snapshots[-1].claim:
-                result.snapshots[-1] = replace(result.snapshots[-1], claim="converged")
-            return result
-        iterate, iteration = following, iteration + 1
-        seconds = wall_step if solver.restarts else seconds + wall_step
-        cpu_seconds = cpu_step if solver.restarts else cpu_seconds + cpu_step
+            yield Step(iteration, seconds, cpu_seconds, iterate if evaluated < iteration else None, ended=True)
+            return
+        iterate = following
         spent = seconds > budget.seconds or iteration >= budget.iterations
-        if iteration >= due or solver.restarts or iterate.claim or iterate.look or spent:
+        if iteration >= due or iterate.claim or iterate.look or spent:
             evaluated = iteration
             while due <= iteration:
                 due = next(stops)
-            snapshot = keep(iterate.claim)
-            if done(snapshot.certificate):
+            yield Step(iteration, seconds, cpu_seconds, iterate)
+        if spent:
+            return
+        wall_start, cpu_start = wall(), cpu()
+
+
+def climb(
+    solver: Ladder,
+    program: Program,
+    budget: Budget,
+    wall: Callable[[], float] = time.perf_counter,
+    cpu: Callable[[], float] = time.process_time,
+) -> Iterator[Step]:
+    """The rungs of a ladder in this process, each with a clock of its own."""
+    for rung in range(len(solver.rungs())):
+        for step in steps(solver, program, budget, rung, wall, cpu):
+            yield step
+            if step.ended:
+                return
+
+
+def plainly(iterate: Iterate) -> Iterate:
+    """The iterate as plain arrays, text and data, made while the clock runs: they may be lazy. Each is read once."""
+    x, dual, given = iterate.x, iterate.dual, iterate.info
+    claim: Any = str(iterate.claim)
+    info = {str(key): plain(value) for key, value in given.items()} if given else {}
+    return Iterate(_array(x), _array(dual), claim, str(iterate.said)[:LONGEST_WORDS], info, bool(iterate.look))
+
+
+def _array(value: Any) -> Any:
+    return value if value is None or type(value) is np.ndarray else np.array(value)
+
+
+def trace(
+    taken: Iterator[Step],
+    evaluate: Callable[[Iterate], Evaluation],
+    budget: Budget,
+    done: Callable[[Certificate], bool],
+    result: "Trace | None" = None,
+) -> Trace:
+    """Look at the steps that a solver takes, until `done`, out of budget, or it ends by itself.
+
+    `result` is filled step by step: what was seen stays there, should the next one never come.
+    """
+    result = Trace() if result is None else result
+    for step in taken:
+        if step.refused:
+            result.refused = step.refused
+            return result
+        iterate = step.iterate
+        if iterate is not None:
+            claim = iterate.claim or ("converged" if step.ended else "")
+            result.snapshots.append(
+                Snapshot(
+                    step.iteration,
+                    step.seconds,
+                    step.cpu_seconds,
+                    claim,
+                    iterate.said,
+                    dict(iterate.info),
+                    evaluate(iterate),
+                )
+            )
+            if done(result.snapshots[-1].certificate):
                 result.ended_by = "gap"
                 return result
-        if spent:
-            result.ended_by = "seconds" if seconds > budget.seconds else "iterations"
+        if step.ended:
+            result.ended_by = "solver"
+            if result.snapshots and iterate is None:  # what it did after its last iterate is charged too
+                last = result.snapshots[-1]
+                result.snapshots[-1] = replace(
+                    last, claim=last.claim or "converged", seconds=step.seconds, cpu_seconds=step.cpu_seconds
+                )
             return result
-        if solver.restarts:
-            after_rung(result)
+        if step.seconds > budget.seconds or step.iteration >= budget.iterations:
+            result.ended_by = "seconds" if step.seconds > budget.seconds else "iterations"
+            return result
+    result.ended_by = "process"
+    return result
 
 
 def pass_seconds(problem: Problem, wall: Callable[[], float] = time.perf_counter, least: float = 0.005) -> float:

@@ -55,7 +55,8 @@ class Solver(ABC):
     `""` where marginbench itself does."""
 
     restarts: ClassVar[bool] = False
-    """True when every iterate is a cold, independent solve: each is then charged its own time, not the sum."""
+    """True when every iterate is a cold, independent solve. Each rung of a `Ladder` is run in a process of its own and
+    charged its own time. Any other solver is charged the sum, whatever it says here."""
 
     deterministic: ClassVar[bool] = True
     """Same program, same fields: same bits."""
@@ -79,7 +80,12 @@ class Solver(ABC):
         return None
 
     def warm_up(self, program: Program) -> None:
-        """Whatever is paid once per process (compiling, importing), before the clock starts."""
+        """Whatever is paid once per process (compiling, importing), before the clock starts.
+
+        `program` is a small one, of a few rows of the data. Unless a solver knows better, two iterates on it.
+        """
+        for _ in islice(self.iterates(program), 2):
+            pass
 
     @abstractmethod
     def iterates(self, program: Program) -> Iterator[Iterate]:

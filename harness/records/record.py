@@ -3,10 +3,10 @@
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-SCHEMA = 2
-"""2: the bounds of rounding errors, and the own D beside the one that decides."""
+SCHEMA = 3
+"""2: the bounds of rounding errors, and the own D beside the one that decides. 3: false claims and hidden time."""
 
-ADDED = {2: ("own_dual", "primal_error", "dual_error", "gap_error")}
+ADDED = {2: ("own_dual", "primal_error", "dual_error", "gap_error"), 3: ("false_claim", "unaccounted_seconds")}
 """Fields that came with a schema. A record of an earlier one is read with their defaults."""
 
 
@@ -28,6 +28,7 @@ class Record:
     status: str = ""
     """One of `marginbench.harness.records.status`."""
     claim: str = ""
+    false_claim: bool = False
     primal: float | None = None
     dual: float | None = None
     dual_source: str = ""
@@ -47,6 +48,7 @@ class Record:
     solve_seconds: float | None = None
     cpu_seconds: float | None = None
     post_seconds: float | None = None
+    unaccounted_seconds: float | None = None
     pass_seconds: float | None = None
     passes: float | None = None
     iterations: int | None = None

@@ -3,7 +3,7 @@
 A record is written under a temporary name, synced, and renamed: a reader sees all of it or nothing, and a second writer
 of the same cell replaces the whole file. A file is
 
-    {"schema": 2, "sha256": "<of the payload>", "record": <payload>}
+    {"schema": 3, "sha256": "<of the payload>", "record": <payload>}
 
 Reading executes nothing, follows no link and believes no path: a folder may come from a stranger. What cannot be used
 is moved to `<folder>/damaged/`, named in `Store.damaged`, and counts as not there.
@@ -74,6 +74,8 @@ def decode(data: bytes, name: str) -> Record:
     if hashlib.sha256(frame[3]).hexdigest().encode() != frame[2]:
         raise Damaged("the checksum does not fit")
     record = record_from_plain(loads(frame[3]), int(frame[1]))
+    if record.schema != int(frame[1]):
+        raise Damaged(f"says schema {int(frame[1])} outside and {record.schema} inside")
     if f"{record.hash}.json" != name:
         raise Damaged(f"holds the cell {record.hash[:64]!r}")
     return record

@@ -14,6 +14,7 @@ import resource
 import signal
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -35,7 +36,7 @@ def process_control(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def confined(job: Job, answer: int, output: int, parent: int) -> NoReturn:
+def confined(job: Job, descriptors: Sequence[int], answer: int, output: int, parent: int) -> NoReturn:
     """Run the job in this process, a fresh fork, and end it."""
     os.setsid()
     process_control(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -48,7 +49,7 @@ def confined(job: Job, answer: int, output: int, parent: int) -> NoReturn:
     faulthandler.enable(2)
     unlimited = resource.getrlimit(resource.RLIMIT_AS)
     try:
-        reply = _run(job)
+        reply = _run(job, descriptors)
         resource.setrlimit(resource.RLIMIT_AS, unlimited)
     except BaseException as error:
         resource.setrlimit(resource.RLIMIT_AS, unlimited)
@@ -64,7 +65,7 @@ def confined(job: Job, answer: int, output: int, parent: int) -> NoReturn:
     os._exit(0)
 
 
-def _run(job: Job) -> bytes:
+def _run(job: Job, descriptors: Sequence[int]) -> bytes:
     if job.cpu is not None:
         os.sched_setaffinity(0, {job.cpu})
     _lower(resource.RLIMIT_CORE, 0)
@@ -73,7 +74,7 @@ def _run(job: Job) -> bytes:
     np.random.seed(job.seed % 2**32)  # noqa: NPY002 - solvers that draw from the global state begin from a known one
     data = () if job.data is None else open_data(job.data)
     limit_memory(job.limits.memory_mb)
-    return resolved(job.function)(*data, *job.arguments)
+    return resolved(job.function)(*data, *job.arguments, *descriptors)
 
 
 def limit_memory(mb: float) -> None:

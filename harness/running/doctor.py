@@ -24,7 +24,6 @@ from marginbench.harness.model.problem import Array, Matrix
 from marginbench.harness.records.machine import processor, read
 from marginbench.harness.rowops import passes
 from marginbench.harness.rowops.rows import rows_of
-from marginbench.harness.running.cell_job import library_threads
 from marginbench.harness.running.confinement import (
     MEMORY_LIMIT,
     PR_SET_CHILD_SUBREAPER,
@@ -34,6 +33,7 @@ from marginbench.harness.running.confinement import (
 from marginbench.harness.running.isolation import Isolation
 from marginbench.harness.running.job import Limits
 from marginbench.harness.running.mapped_data import spill
+from marginbench.harness.running.solver_process import library_threads
 from marginbench.harness.running.supervisor import end_children
 
 REPEATS = 15

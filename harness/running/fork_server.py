@@ -2,6 +2,7 @@ r"""The processes behind `marginbench.harness.running.isolation`: fork from a wa
 
     harness --- root --- parent of solver A --- job         each a fork of the one before
                     \--- parent of solver B --- job
+                    \--- parent of judges   --- job, into which no solver was ever loaded
 
 root    a fresh interpreter with the harness imported and its kernels compiled. It runs nothing foreign, so that it
         outlives every accident, and forks parents.
@@ -23,10 +24,20 @@ import signal
 import socket
 import struct
 import time
+from collections.abc import Sequence
 from typing import NoReturn
 
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_info
+
+from marginbench.harness.cell.certificate import certify
+from marginbench.harness.cell.measure import pass_seconds
+from marginbench.harness.cell.objectives import evaluate_exactly
+from marginbench.harness.model.problem import Matrix, Problem
 from marginbench.harness.records.codec import dumps
-from marginbench.harness.running.cell_job import rehearse
+from marginbench.harness.rowops import margins, rows_of
+from marginbench.harness.running import judge, solver_process  # noqa: F401 - forks find them imported
 from marginbench.harness.running.confinement import LINUX, PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, process_control
 from marginbench.harness.running.job import Job, resolved
 from marginbench.harness.running.mapped_data import open_data
@@ -39,7 +50,7 @@ def root(channel: int) -> None:
     """For each socket received, a parent on it; until the harness closes the channel or is gone."""
     harness_pid, parents = os.getppid(), set[int]()
     process_control(PR_SET_CHILD_SUBREAPER, 1)
-    rehearse()
+    _rehearse()
     gc.freeze()
     with socket.socket(fileno=channel) as harness:
         while os.getppid() == harness_pid:
@@ -66,6 +77,25 @@ def root(channel: int) -> None:
     end_children()
 
 
+def _rehearse() -> None:
+    """Call what every cell calls, once, on data of both layouts, so that forks find it imported and compiled."""
+    y = np.array([1.0, -1.0])
+    for X in (np.eye(2), sp.csr_array(np.eye(2))):
+        problem = Problem(_read_only(X), y)
+        certify(problem, problem.point(np.zeros(2)))
+        evaluate_exactly(problem, np.zeros(2), 0.0, np.zeros(2))
+        pass_seconds(problem, least=0.0)
+        margins(rows_of(problem.X), y, np.zeros(2), 0.0, np.zeros(2))
+    threadpool_info()
+
+
+def _read_only(X: Matrix) -> Matrix:
+    """Mapped data are read-only, which is another type to compiled kernels."""
+    for array in (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,):
+        array.flags.writeable = False
+    return X
+
+
 # -- parent -------------------------------------------------------------------------------------------------------
 
 
@@ -74,10 +104,23 @@ def parent(harness: socket.socket) -> NoReturn:
     process_control(PR_SET_PDEATHSIG, signal.SIGKILL)
     process_control(PR_SET_CHILD_SUBREAPER, 1)
     with contextlib.suppress(ConnectionError):
-        while request := receive(harness, 1):
-            warm, job = pickle.loads(request[0])
-            send(harness, *(_warm(job) if warm else guard(harness, job)))
+        while request := receive_request(harness):
+            (warm, job), descriptors = request
+            send(harness, *(_warm(job) if warm else guard(harness, job, descriptors)))
     os._exit(0)
+
+
+def send_request(to: socket.socket, warm: bool, job: Job, descriptors: Sequence[int]) -> None:
+    data = pickle.dumps((warm, job))
+    socket.send_fds(to, [struct.pack("<Q", len(data))], list(descriptors))
+    to.sendall(data)
+
+
+def receive_request(source: socket.socket) -> tuple[tuple[bool, Job], list[int]] | None:
+    """What `send_request` sent; None when the harness is gone."""
+    header, descriptors, _, _ = socket.recv_fds(source, 8, 2)
+    data = _exactly(source, struct.unpack("<Q", header)[0]) if len(header) == 8 else None
+    return None if data is None else (pickle.loads(data), list(descriptors))
 
 
 def send(to: socket.socket, *parts: bytes) -> None:

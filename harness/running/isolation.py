@@ -11,7 +11,6 @@ of them.
 
 import contextlib
 import os
-import pickle
 import select
 import signal
 import socket
@@ -19,17 +18,20 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from marginbench.harness.cell.run import Outcome
+from marginbench.harness.cell.judging import Outcome
 from marginbench.harness.cell.spec import Cell
 from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
-from marginbench.harness.records.codec import loads
+from marginbench.harness.records.codec import Damaged, loads
 from marginbench.harness.running.cell_job import Order
-from marginbench.harness.running.fork_server import receive, send
+from marginbench.harness.running.confinement import LINUX
+from marginbench.harness.running.fork_server import receive, send_request
 from marginbench.harness.running.job import Job, Limits, Result
 from marginbench.harness.running.outcome import outcome_of
 from marginbench.harness.running.result import lost, result_of
@@ -44,6 +46,9 @@ must be no other."""
 
 STARTUP_SECONDS = 120.0
 """For the first interpreter to start, and for a solver to import and compile what it needs."""
+
+JUDGES = "judges"
+"""Name of the process that judges are forked from. No job of a solver is ever given to it."""
 
 GRACE_SECONDS = 1.5
 """For a parent to end a job that is over its time, and to report."""
@@ -66,30 +71,78 @@ class Parent:
     warmed: set[str] = field(default_factory=set)
     alive: bool = True
 
-    def ask(self, warm: bool, job: Job, seconds: float) -> list[bytes]:
-        """Give a job and wait for the answer. NoAnswer when none comes; the process is then ended."""
+    def warm_up(self, job: Job, seconds: float) -> int:
+        """How many threads there are after warming up for a job."""
+        with self._talk(seconds):
+            send_request(self.channel, True, job, ())
+            return loads(self._hear(1)[0])
+
+    def give(self, job: Job, descriptors: Sequence[int] = ()) -> None:
+        """Give a job, whose result is to be taken next. `descriptors`: open files that are for it."""
+        with contextlib.suppress(NoAnswer), self._talk(STARTUP_SECONDS):  # `take` will say it
+            send_request(self.channel, False, job, descriptors)
+
+    def take(self, job: Job, seconds: float) -> tuple[Result, bytes]:
+        """Wait for the result of a job that was given, and for what belongs into its log."""
+        try:
+            with self._talk(seconds):
+                return result_of(job, *self._hear(3))
+        except NoAnswer as none:
+            return lost(job, none.hangs), b""
+
+    def _hear(self, count: int) -> list[bytes]:
+        parts = receive(self.channel, count)
+        if parts is None:
+            raise ConnectionError
+        return parts
+
+    @contextlib.contextmanager
+    def _talk(self, seconds: float) -> Iterator[None]:
+        """NoAnswer when none comes in so many seconds; the process is then ended."""
+        if not self.alive:
+            raise NoAnswer(hangs=False)
         try:
             self.channel.settimeout(seconds)
-            send(self.channel, pickle.dumps((warm, job)))
-            parts = receive(self.channel, 1 if warm else 3)
+            yield
         except ConnectionError:
-            parts = None
-        except BaseException as error:  # an interrupt too: a late answer must not be taken for that of the next job
             self.end()
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+            raise NoAnswer(hangs=False) from None
+        except BaseException as error:  # an interrupt too: a late answer must not be taken for that of the next job
+            self.kill()
             if isinstance(error, TimeoutError):
                 raise NoAnswer(hangs=True) from None
+            if isinstance(error, Damaged | LookupError | TypeError):  # a solver was loaded into it: it may say anything
+                raise NoAnswer(hangs=False) from None
             raise
-        if parts is None:
-            self.end()
-            raise NoAnswer(hangs=False)
-        return parts
 
     def end(self) -> None:
         """An idle parent leaves when its socket closes."""
         self.alive = False
         self.channel.close()
+
+    def kill(self) -> None:
+        self.end()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+
+class Exchange:
+    """The means by which a solver's process and the judge speak: a channel with two ends, and memory for arrays."""
+
+    def __enter__(self) -> Self:
+        self.judge, self.solver = socket.socketpair()
+        if LINUX:
+            self.judge.setsockopt(
+                socket.SOL_SOCKET, socket.SO_PASSCRED, 1
+            )  # the kernel then tells the judge who speaks
+        self.memory = (
+            tempfile.TemporaryFile() if not hasattr(os, "memfd_create") else os.fdopen(os.memfd_create("x"), "r+b")
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for part in (self.judge, self.solver, self.memory):
+            part.close()
 
 
 class Isolation:
@@ -103,7 +156,6 @@ class Isolation:
     def __enter__(self) -> Self:
         self._core = _own_core()
         self._errors = tempfile.TemporaryFile()
-        self._scratch = tempfile.TemporaryDirectory(prefix="marginbench-")
         self._start()
         return self
 
@@ -131,7 +183,6 @@ class Isolation:
             parent.end()
         self._stop()
         self._errors.close()
-        self._scratch.cleanup()
         if self._core is not None:
             self._core[1].close()
 
@@ -147,14 +198,38 @@ class Isolation:
         self, cell: Cell, data: Path, digest: str, known: Bounds | None, limits: Limits, log: Path | None = None
     ) -> Outcome:
         """Run the cell on the data that `spill` wrote. What it printed and its traceback go to `log`, if anything."""
-        so_far = Path(self._scratch.name) / "so_far"
-        so_far.unlink(missing_ok=True)
-        order = Order(cell, Path(data), digest, known, limits, so_far)
-        result = self.do(order.job(), log)
-        outcome = outcome_of(order, result, self._cpu)
-        if log is not None and result.logged:
+        order = Order(cell, Path(data), digest, known, limits)
+        solver, judge, judging = self._parent(order.solver_job()), self._living(JUDGES), self._job(order.judge_job())
+        with Exchange() as exchange:
+            judge.give(judging, (exchange.judge.fileno(), exchange.memory.fileno()))
+            try:
+                exchange.judge.close()
+                results, said = self._climb(solver, order, exchange)
+                exchange.solver.close()  # the judge hears that nobody will speak any more
+                verdict, more = judge.take(judging, judging.limits.seconds + GRACE_SECONDS)
+            except BaseException:
+                judge.kill()
+                raise
+        outcome = outcome_of(order, results, verdict, self._cpu)
+        if log is not None and _logged(log, said + more):
             outcome.record.machine["log"] = f"{log.parent.name}/{log.name}"
         return outcome
+
+    def _climb(self, solver: Parent, order: Order, exchange: Exchange) -> tuple[list[Result], bytes]:
+        """Run the solver; of a ladder, each rung that the judge wants to see in a process of its own."""
+        results, said, end = list[Result](), b"", time.monotonic() + order.limits.seconds
+        while not results or results[-1].text.get("next_rung") is True:
+            job = self._job(order.solver_job(len(results)))
+            left = max(0.0, end - time.monotonic())
+            files = (exchange.solver.fileno(), exchange.memory.fileno())
+            solver.give(replace(job, limits=replace(job.limits, seconds=left)), files)
+            result, more = solver.take(job, left + GRACE_SECONDS)
+            results.append(result)
+            said += more
+        return results, said
+
+    def _job(self, job: Job) -> Job:
+        return replace(job, cpu=self._cpu)
 
     @property
     def _cpu(self) -> int | None:
@@ -162,16 +237,10 @@ class Isolation:
 
     def do(self, job: Job, log: Path | None = None) -> Result:
         """Do a job. What it printed and its traceback go to `log`, if anything."""
-        job = replace(job, cpu=self._cpu)
-        try:
-            report, answer, output = self._parent(job).ask(False, job, job.limits.seconds + GRACE_SECONDS)
-        except NoAnswer as none:
-            return lost(job, none.hangs)
-        result, trace = result_of(job, report, answer, output)
-        if log is None or not (output or trace):
-            return result
-        write_atomically(log, output + trace.encode())
-        return replace(result, logged=True)
+        parent, job = self._parent(job), self._job(job)
+        parent.give(job)
+        result, said = parent.take(job, job.limits.seconds + GRACE_SECONDS)
+        return replace(result, logged=log is not None and _logged(log, said))
 
     # -- parents -------------------------------------------------------------------------------------------------
 
@@ -182,7 +251,7 @@ class Isolation:
             if job.kind in parent.warmed:
                 return parent
             with contextlib.suppress(NoAnswer):
-                if loads(parent.ask(True, job, max(STARTUP_SECONDS, job.limits.seconds))[0]) == 1:
+                if parent.warm_up(job, max(STARTUP_SECONDS, job.limits.seconds)) == 1:
                     parent.warmed.add(job.kind)
                     return parent
                 parent.end()
@@ -224,6 +293,13 @@ class Isolation:
             self._channel.close()  # what it would say now would be taken for the answer to the next question
             raise
         return Parent(ours, pid)
+
+
+def _logged(log: Path, said: bytes) -> bool:
+    """Write the log, if there is anything to write."""
+    if said:
+        write_atomically(log, said)
+    return bool(said)
 
 
 def _own_core() -> tuple[int, socket.socket] | None:

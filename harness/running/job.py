@@ -20,7 +20,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class Job:
-    """A function, named by `package.module.function`, and what it is called with: X and y of `data`, then `arguments`.
+    """A function, named by `package.module.function`, and what it is called with: X and y of `data`, then `arguments`,
+    then the open files that are sent with it.
 
     It returns an answer, made by `framed`. `warm_up`, if there is one, is called with the same arguments, once for each
     `kind`, in the process from which the jobs of this `module` are forked.
@@ -34,7 +35,8 @@ class Job:
     seed: int = 0
     """Of the global random states: code that draws from them begins from a known one."""
     module: str = ""
-    """The foreign code that is run. Jobs of one module share a parent process, which has imported it."""
+    """The foreign code that is run, a module or a class in it. Jobs with the same share a parent process, which has
+    imported it and warmed it up."""
     warm_up: str = ""
     kind: str = ""
     """All that `warm_up` depends on, as text."""

@@ -1,50 +1,90 @@
-"""What became of a cell, from the result of its job.
+"""What became of a cell: the judge's answer, and how the process of the solver ended.
 
-The answer comes from a process in which a solver ran: it is read as data, every size and type is checked, and what does
-not fit is a failure of the cell.
+Both are read as data: every size and type is checked, and what does not fit is a failure of the cell.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from marginbench.harness.cell.run import Outcome, blank_record
+from marginbench.harness.cell.judging import Outcome, blank_record, sentence
 from marginbench.harness.cell.spec import instantiate, judged_problem
 from marginbench.harness.model.problem import Point
-from marginbench.harness.records.codec import Damaged, record_from_plain
+from marginbench.harness.records.codec import Damaged, record_from_plain, record_to_plain
 from marginbench.harness.records.record import Record
-from marginbench.harness.running.cell_job import ARRAYS, Order
+from marginbench.harness.running.cell_job import Order
 from marginbench.harness.running.confinement import MEMORY_LIMIT
-from marginbench.harness.running.job import Result, unframed
+from marginbench.harness.running.job import Result, framed
 from marginbench.harness.running.mapped_data import open_data
 
+ARRAYS = ("w", "alpha", "xi")
 
-def outcome_of(order: Order, result: Result, cpu: int | None) -> Outcome:
-    """The record of a cell, whole or with what its finished rungs have shown, or empty; and its point."""
-    if result.status:
-        outcome = _so_far(order) or blank(order)
-        outcome.record.status, outcome.record.message = result.status, result.message
-    else:
-        try:
-            outcome = _decoded(result.text, result.raw)
-        except (ValueError, TypeError, LookupError) as error:
-            outcome = blank(order, "failed", f"its answer cannot be read: {error}")
-    if result.report:
-        record, report = outcome.record, result.report
-        record.peak_mb = report["peak_mb"]
-        named = ("signal", "exit_code", "process_seconds", "process_cpu_seconds", "minor_faults", "major_faults")
-        record.machine |= {"cpu": cpu, "memory_limit": MEMORY_LIMIT, **{key: report[key] for key in named}}
+TOLERATED, SHARE = 0.05, 0.1
+"""CPU seconds, and the share of what was charged, that need no explanation."""
+
+
+def encode_answer(outcome: Outcome, about: dict[str, Any]) -> bytes:
+    """What the judge tells the harness: the record and an account as text, the arrays of the point as raw float64."""
+    text: dict[str, Any] = {"record": record_to_plain(outcome.record), "about": about, "b": None, "sizes": {}}
+    raw = b""
+    if outcome.point is not None:
+        text["b"] = float(outcome.point.b)
+        for name in ARRAYS:
+            if (array := getattr(outcome.point, name)) is not None:
+                array = np.ascontiguousarray(array, dtype="<f8")
+                text["sizes"][name] = array.size
+                raw += array.tobytes()
+    return framed(text, raw)
+
+
+def outcome_of(order: Order, solver: Sequence[Result], judge: Result, cpu: int | None) -> Outcome:
+    """`solver`: the results of its processes, of a ladder one for each rung that was begun."""
+    last = solver[-1]
+    try:
+        if judge.status:  # it did not get so far: what is wrong with the cell is so in both processes
+            outcome, about = blank(order, last.status or judge.status, last.message or judge.message), {}
+        else:
+            outcome, about = _decoded(judge.text, judge.raw), judge.text["about"]
+    except (ValueError, TypeError, LookupError) as error:
+        outcome, about = blank(order, "failed", f"the judge's answer cannot be read: {error}"), {}
+    record, ended = outcome.record, bool(about.get("ended", False))
+    if about and not ended:
+        record.status = last.status or "failed"
+        record.message = sentence(last.message or "the process ended without an answer")
+    record.machine |= {"cpu": cpu, "memory_limit": MEMORY_LIMIT}
+    if last.report:
+        _add_usage(record, [result.report for result in solver if result.report], ended)
+    if about:
+        record.machine |= {"threads": about["threads"], "judge_cpu_seconds": judge.report["process_cpu_seconds"]}
+        if ended and record.solve_seconds is not None and last.report:
+            _account(record, about)
     return outcome
 
 
-def _so_far(order: Order) -> Outcome | None:
-    """What the finished rungs of a ladder have shown, where its process was ended in a later one."""
-    if order.so_far is None or not order.so_far.exists():
-        return None
-    try:
-        return _decoded(*unframed(order.so_far.read_bytes()))
-    except (OSError, ValueError, TypeError, LookupError):
-        return None
+def _add_usage(record: Record, reports: list[dict[str, Any]], ended: bool) -> None:
+    record.peak_mb = max(report["peak_mb"] for report in reports)
+    for name in ("process_seconds", "process_cpu_seconds", "minor_faults", "major_faults"):
+        record.machine[name] = sum(report[name] for report in reports)
+    record.machine |= {
+        "signal": "" if ended else reports[-1]["signal"],
+        "exit_code": 0 if ended else reports[-1]["exit_code"],
+    }
+
+
+def _account(record: Record, about: dict[str, float]) -> None:
+    """CPU time of the solver's processes that was neither charged nor is explained by starting and building."""
+    total, start, charged = (
+        record.machine["process_cpu_seconds"],
+        about["before_cpu_seconds"],
+        about["charged_cpu_seconds"],
+    )
+    explained = TOLERATED + 2.0 * about["setup_cpu_seconds"] + (record.build_seconds or 0.0)
+    hidden = max(0.0, start - explained) + max(0.0, total - start - charged - about["beside_cpu_seconds"])
+    record.unaccounted_seconds = hidden
+    if hidden > TOLERATED + SHARE * charged:
+        words = f"{hidden:.2g} s of CPU of its processes are not accounted for ({charged:.2g} s were charged)"
+        record.message = "; ".join(part for part in (record.message, words) if part)
 
 
 def blank(order: Order, status: str = "", message: str = "") -> Outcome:
@@ -55,7 +95,7 @@ def blank(order: Order, status: str = "", message: str = "") -> Outcome:
         record = blank_record(cell, problem, order.digest)
     except Exception:  # whatever is wrong with these, the cell has failed of it too: the message says it
         record = Record(dataset=cell.dataset_name, formulation=cell.formulation_name, solver=cell.solver_name)
-    record.status, record.message = status, message
+    record.status, record.message = status, sentence(message)
     return Outcome(record)
 
 

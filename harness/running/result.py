@@ -10,8 +10,8 @@ from marginbench.harness.records.codec import Damaged, loads
 from marginbench.harness.running.job import Job, Result, unframed
 
 
-def result_of(job: Job, said: bytes, answer: bytes, output: bytes) -> tuple[Result, str]:
-    """The result, and what belongs into the log beside the job's own output. `said`: the report of its parent."""
+def result_of(job: Job, said: bytes, answer: bytes, output: bytes) -> tuple[Result, bytes]:
+    """The result, and what belongs into the log: its output and its traceback. `said`: the report of its parent."""
     report = loads(said)
     code = report["exit_code"]
     report |= {"signal": _signal(code) if code < 0 else "", "exit_code": max(code, 0)}
@@ -30,7 +30,8 @@ def result_of(job: Job, said: bytes, answer: bytes, output: bytes) -> tuple[Resu
                 result = Result(text, raw, report=report)
         except (Damaged, TypeError, LookupError) as error:
             result = Result(status="failed", message=f"its answer cannot be read: {error}", report=report)
-    return result, f"\n[{report['unkept']} bytes more]\n{trace}" if report["unkept"] else trace
+    more = f"\n[{report['unkept']} bytes more]\n" if report["unkept"] else ""
+    return result, output + (more + trace).encode()
 
 
 def cause(job: Job, report: dict[str, Any], output: bytes) -> tuple[str, str]:
@@ -49,7 +50,7 @@ def cause(job: Job, report: dict[str, Any], output: bytes) -> tuple[str, str]:
 
 
 def lost(job: Job, hangs: bool) -> Result:
-    """The parent process of the job does not answer, which a job must try hard to bring about."""
+    """Its parent process does not answer, or not in the agreed form, which a job must try hard to bring about."""
     if hangs:
         message = f"ended by the limit of {job.limits.seconds:g} s, with its parent process"
         return Result(status="timeout", message=message)

@@ -2,17 +2,19 @@
 
 import contextlib
 import os
+import resource
 import select
 import signal
 import socket
 import struct
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from marginbench.harness.records.codec import dumps
-from marginbench.harness.running.confinement import LINUX, confined
+from marginbench.harness.running.confinement import LINUX, confined, limit_memory
 from marginbench.harness.running.job import Job
 
 LONGEST_ANSWER = 2**28
@@ -63,12 +65,14 @@ class Watched:
         return status, usage
 
 
-def guard(harness: socket.socket, job: Job) -> tuple[bytes, bytes, bytes]:
+def guard(harness: socket.socket, job: Job, descriptors: Sequence[int] = ()) -> tuple[bytes, bytes, bytes]:
     """Fork a job, wait for its answer, its end or its time: (report, answer, output)."""
     kills, base, start = _out_of_memory_kills(), _resident_mb(), time.monotonic()
-    watched = _fork(harness, job)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    watched = _fork(harness, job, descriptors)
     late = _wait(harness, watched, start + job.limits.seconds)
     status, usage = watched.end()
+    total = resource.getrusage(resource.RUSAGE_CHILDREN)  # with what its orphans took, which came to us
     code = os.waitstatus_to_exitcode(status)
     report = {
         "answered": watched.answered,
@@ -79,25 +83,47 @@ def guard(harness: socket.socket, job: Job) -> tuple[bytes, bytes, bytes]:
         "base_mb": base,
         "peak_mb": usage.ru_maxrss / (2**10 if LINUX else 2**20),
         "process_seconds": time.monotonic() - start,
-        "process_cpu_seconds": usage.ru_utime + usage.ru_stime,
+        "process_cpu_seconds": total.ru_utime + total.ru_stime - before.ru_utime - before.ru_stime,
         "minor_faults": usage.ru_minflt,
         "major_faults": usage.ru_majflt,
     }
     return dumps(report).encode(), bytes(watched.answer), bytes(watched.output)
 
 
-def _fork(harness: socket.socket, job: Job) -> Watched:
+def _fork(harness: socket.socket, job: Job, descriptors: Sequence[int]) -> Watched:
     (answer, answer_end), (output, output_end) = os.pipe(), os.pipe()
     parent, pid = os.getpid(), os.fork()
     if pid == 0:
         with contextlib.suppress(BaseException):
             for descriptor in (harness.fileno(), answer, output):
                 os.close(descriptor)
-            confined(job, answer_end, output_end, parent)
+            confined(job, descriptors, answer_end, output_end, parent)
         os._exit(1)
-    os.close(answer_end)
-    os.close(output_end)
+    for descriptor in (answer_end, output_end, *descriptors):
+        os.close(descriptor)
     return Watched(pid, answer, output)
+
+
+def survives(trial: Callable[[], None], seconds: float) -> bool:
+    """Whether `trial` ends well in a process of its own, without output, in so many seconds and 1 GB."""
+    pid = os.fork()
+    if pid == 0:
+        with contextlib.suppress(BaseException):
+            os.setsid()
+            for stream in (1, 2):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+            limit_memory(1024.0)
+            trial()
+            os._exit(0)
+        os._exit(1)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status == 0
+        time.sleep(0.002)
+    end_children()
+    return False
 
 
 def _wait(harness: socket.socket, watched: Watched, deadline: float) -> bool:
@@ -161,14 +187,11 @@ def end_children(spare: set[int] | frozenset[int] = frozenset()) -> set[int]:
 
 
 def _children() -> set[int]:
-    """Children of this process that are not dead."""
+    """Children of this process, the dead that are not yet reaped among them."""
     found = set[int]()
-    for entry in Path("/proc").iterdir() if LINUX else ():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
-                if int(parent) == os.getpid() and state != "Z":
-                    found.add(int(entry.name))
+    for task in Path("/proc/self/task").iterdir() if LINUX else ():
+        with contextlib.suppress(OSError):
+            found |= {int(pid) for pid in (task / "children").read_text().split()}
     return found
 
 

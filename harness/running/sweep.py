@@ -153,7 +153,7 @@ class Sweep:
         if stamp(one.data.path) != self._stamps[one.data.path]:
             record.status, record.message = "invalid", "the data on disk were changed while it ran: its row is void"
         self.store.put(record)
-        own = time.process_time() - start
+        own = time.process_time() - start + record.machine.get("judge_cpu_seconds", 0.0)
         self.costs.append(own + record.machine.get("process_cpu_seconds", 0.0) - (record.cpu_seconds or 0.0))
         return record
 

@@ -69,7 +69,7 @@ def _job(subject: Subject, name: str) -> Job:
         function=f"{__name__}.answer",
         arguments=(subject, name),
         limits=Limits(seconds=COMPILE_SECONDS + SOLVES * subject.seconds),
-        module=str(subject.solver["_target_"]).rpartition(".")[0],
+        module=str(subject.solver["_target_"]),
         warm_up=f"{__name__}.warm_up",
         kind=_key(subject),
     )

@@ -1,4 +1,4 @@
-"""The clock counts what happens inside next(), and nothing else."""
+"""The clock counts all that the solver does, and nothing else."""
 
 import itertools
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ import pytest
 from problems import random_problem
 
 from marginbench.harness.cell.certificate import Certificate
-from marginbench.harness.cell.measure import Budget, Evaluation, pass_seconds, schedule, trace
+from marginbench.harness.cell.measure import Budget, Evaluation, climb, pass_seconds, schedule, steps, trace
+from marginbench.harness.model.adapters import Ladder
 from marginbench.harness.model.problem import Point
 from marginbench.harness.model.programs import Program
 from marginbench.harness.model.solver import Iterate, Solver
@@ -44,8 +45,22 @@ class Ticking(Solver):
         self.clock.spend(1.0)
 
 
-class Restarting(Ticking):
+class SaysThatItRestarts(Ticking):
     restarts = True
+
+
+@dataclass(frozen=True)
+class Climbing(Ladder):
+    """Each rung takes one second of the clock more than the one before."""
+
+    clock: FakeClock
+    tolerances: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 5.0)
+
+    accepts = (Program,)
+
+    def solve(self, program, tolerance):
+        self.clock.spend(tolerance)
+        return Iterate(np.zeros(1), claim="converged")
 
 
 def looking(clock: FakeClock, gaps):
@@ -62,18 +77,52 @@ def looking(clock: FakeClock, gaps):
 def run(solver, gaps=None, **budget):
     clock, gaps = solver.clock, gaps or itertools.repeat(1.0)
     limit = Budget(**{"seconds": 100.0, "gap": 1e-6, **budget})
-    return trace(solver, Program(), looking(clock, gaps), limit, lambda c: c.gap <= limit.gap, clock, clock)
+    taken = steps(solver, Program(), limit, wall=clock, cpu=clock)
+    return trace(taken, looking(clock, gaps), limit, lambda c: c.gap <= limit.gap)
 
 
 def test_evaluation_is_not_billed():
     result = run(Ticking(FakeClock()))
+    assert [s.seconds for s in result.snapshots] == [1.0, 2.0, 3.0, 4.0, 6.0]  # ending is work too
+    assert [s.cpu_seconds for s in result.snapshots] == [1.0, 2.0, 3.0, 4.0, 6.0]
+
+
+def test_who_only_says_that_it_restarts_is_charged_the_sum():
+    assert [s.seconds for s in run(SaysThatItRestarts(FakeClock())).snapshots] == [1.0, 2.0, 3.0, 4.0, 6.0]
+
+
+class Elsewhere(Ticking):
+    """A second of work in each place that is not the step itself."""
+
+    def refuses(self, program):
+        self.clock.spend(1.0)
+
+    def iterates(self, program):
+        self.clock.spend(1.0)  # a plain method: its work is done when it is called
+        return iter([Iterate(np.zeros(1), info=Lazy(self.clock), claim="converged")])
+
+
+class Lazy(dict):
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(a=1)
+        self.clock = clock
+
+    def items(self):
+        self.clock.spend(1.0)
+        return super().items()
+
+
+def test_work_in_refuses_in_a_plain_method_and_in_a_lazy_info_is_charged():
+    result = run(Elsewhere(FakeClock()))
+    assert [(s.seconds, s.info) for s in result.snapshots] == [(3.0, {"a": 1})]
+
+
+def test_a_ladder_is_charged_each_rung_alone_and_judged_by_its_best():
+    solver = Climbing(FakeClock())
+    taken = climb(solver, Program(), Budget(seconds=100.0), solver.clock, solver.clock)
+    result = trace(taken, looking(solver.clock, [0.5, 0.1, 0.2, 0.4, 0.3]), Budget(seconds=100.0), lambda c: False)
     assert [s.seconds for s in result.snapshots] == [1.0, 2.0, 3.0, 4.0, 5.0]
-    assert [s.cpu_seconds for s in result.snapshots] == [1.0, 2.0, 3.0, 4.0, 5.0]
-
-
-def test_a_restarting_solver_is_charged_each_rung_alone_and_judged_by_its_best():
-    result = run(Restarting(FakeClock()), gaps=[0.5, 0.1, 0.2, 0.4, 0.3])
-    assert [s.seconds for s in result.snapshots] == [1.0] * 5
+    assert result.ended_by == "solver"
     assert result.answer(restarts=True).certificate.gap == 0.1
     assert result.answer(restarts=False).certificate.gap == 0.3
 
@@ -95,8 +144,8 @@ def test_ending_without_a_word_claims_convergence_and_a_word_is_kept():
 
 
 def test_the_last_iterate_is_always_looked_at():
-    for steps in (1, 19, 23, 57, 101):
-        assert run(Ticking(FakeClock(), steps=steps), seconds=1e9).snapshots[-1].iteration == steps
+    for count in (1, 19, 23, 57, 101):
+        assert run(Ticking(FakeClock(), steps=count), seconds=1e9).snapshots[-1].iteration == count
 
 
 def test_a_solver_that_yields_nothing_leaves_no_snapshot():
@@ -125,7 +174,7 @@ def test_a_no_op_solver_costs_less_than_a_millisecond_a_step():
                 yield Iterate(np.zeros(1))
 
     seen = Evaluation(Certificate(1.0, 0.0, 1.0), Point(np.zeros(1)))
-    result = trace(NoOp(), Program(), lambda iterate: seen, Budget(), lambda c: False)
+    result = trace(steps(NoOp(), Program(), Budget()), lambda iterate: seen, Budget(), lambda c: False)
     assert result.snapshots[-1].seconds / 50 < 1e-3
 
 

@@ -9,12 +9,13 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 
+from marginbench.harness.model.adapters import Ladder
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Iterate, Solver
 
@@ -175,16 +176,17 @@ WARM_UPS: dict[str, Callable[[], object]] = {
 
 
 @dataclass(frozen=True)
-class Stuck(Solver):
-    """A ladder whose first rung is half right and whose second never ends."""
+class Stuck(Ladder):
+    """Its first rung is half right and its second never ends."""
+
+    tolerances: Sequence[float] = (1e-2, 1e-4)
 
     accepts = (BoxDual,)
-    restarts = True
 
     def warm_up(self, program: Program) -> None:
         spin(False)
 
-    def iterates(self, program: Program) -> Iterator[Iterate]:
+    def solve(self, program: Program, tolerance: float) -> Iterate:
         assert isinstance(program, BoxDual)
-        yield Iterate(0.5 * program.upper, claim="converged")
-        spin(True)
+        spin(tolerance < 1e-2)
+        return Iterate(0.5 * program.upper, claim="converged")

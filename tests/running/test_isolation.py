@@ -220,7 +220,7 @@ def test_the_record_says_what_was_enforced_and_used(isolation, data):
 
 @pytest.mark.parametrize("code", [-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGKILL])
 def test_a_crash_at_the_memory_limit_is_called_memory(code, data):
-    job = Order(cell("right"), data, "d", None, LIMITS).job()
+    job = Order(cell("right"), data, "d", None, LIMITS).solver_job()
     report = {"late": False, "exit_code": code, "out_of_memory": False, "base_mb": 100.0, "peak_mb": 150.0}
     assert cause(job, report, b"")[0] == "crashed"
     assert cause(job, report, b"what():  std::bad_alloc")[0] == "memory"
@@ -250,14 +250,16 @@ def test_an_interrupted_cell_is_ended_and_the_next_one_runs(isolation, data):
             isolation.run(cell("fork_and_hang"), data, "d", None, Limits(60.0, 300.0))
     finally:
         signal.signal(signal.SIGALRM, handler)
-    assert until(lambda: len(descendants(TOKEN)) == len(before) - 1, 3.0)  # the parent went with its cell
+    assert until(
+        lambda: len(descendants(TOKEN)) == len(before) - 2, 3.0
+    )  # with the cell, its parent and that of the judges
     assert isolation.run(cell("right"), data, "d", None, LIMITS).record.status == "solved"
 
 
 @pytest.mark.parametrize("above", ["root", "parent"])
 def test_cells_go_on_when_the_processes_above_them_are_killed(above, isolation, data):
     isolation.run(cell("right"), data, "d", None, LIMITS)
-    os.kill(isolation._root.pid if above == "root" else isolation._parents["faulty"].pid, signal.SIGKILL)
+    os.kill(isolation._root.pid if above == "root" else isolation._parents["faulty.Faulty"].pid, signal.SIGKILL)
     time.sleep(0.2)
     assert isolation.run(cell("right"), data, "d", None, LIMITS).record.status == "solved"
 

@@ -1,0 +1,212 @@
+"""The judge of a cell: a process into which no solver was ever loaded.
+
+It has its own mapping of the data, its own problem, formulation and program. While it looks at an answer, the whole
+process group of the solver stands still. It keeps its own clock of the solver, from outside. Where the solver's own
+clock tells less, by more than handing over explains, the outside one counts.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from marginbench.harness.cell.attempt import Opening
+from marginbench.harness.cell.judging import Judging
+from marginbench.harness.cell.measure import Step
+from marginbench.harness.model.problem import Array, Matrix
+from marginbench.harness.records.codec import Damaged
+from marginbench.harness.running.cell_job import Order
+from marginbench.harness.running.confinement import LINUX
+from marginbench.harness.running.exchange import BOUNDS, GO, STOP, opening_of, receive_text, step_of, threads_of
+from marginbench.harness.running.outcome import encode_answer
+
+PER_STEP, PER_BYTE, FIXED, SHARE = 5e-4, 4e-9, 2e-3, 0.05
+"""Seconds that handing over may take: for each step, for each byte of its arrays, once; and the share of all time."""
+
+TURN, TURN_SHARE = 0.05, 0.2
+"""Seconds, and the share of all time, that the judge may have waited for its turn."""
+
+CREDENTIALS = struct.Struct("3i")
+"""Process, user and group, as the kernel writes them."""
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Clock:
+    """Time of the solver's process, as seen from outside and as it says itself; sums over the steps of one process."""
+
+    outside: float = 0.0
+    cpu: float = 0.0
+    allowed: float = FIXED
+
+    def charged(self, step: Step) -> tuple[float, float]:
+        """(wall, CPU) seconds up to this step.
+
+        The judge may have to wait for its turn on a busy machine, in which the solver does not work: that is excused
+        up to a point. Work that the solver's own clock has not seen is not.
+        """
+        inside, explained = step.seconds, self.allowed + SHARE * self.outside
+        worked, waited = (
+            self.cpu - inside > explained,
+            self.outside - inside > explained + TURN + TURN_SHARE * self.outside,
+        )
+        if worked or waited or not 0.0 <= inside <= self.outside:
+            return self.outside, self.cpu
+        return inside, step.cpu_seconds if 0.0 <= step.cpu_seconds <= self.cpu else self.cpu
+
+
+class Examined:
+    """The solver's process, from the judge's side of the channel; of a ladder, one process after the other."""
+
+    def __init__(self, channel: socket.socket, memory: int, largest: int) -> None:
+        self.channel, self.memory, self.largest = channel, memory, largest
+        self.pid = 0
+        self.clock = Clock()
+        self.threads: dict[str, int] = {}
+        self.before = self.charged = self.beside = 0.0
+        """CPU seconds of all its processes: before the first GO, on the clock, and for what is asked beside it."""
+
+    def opening(self) -> Opening | None:
+        """What the next process of the cell says first; None when there is none."""
+        previous, self.pid = self.pid, 0
+        self.pid = self._sender()
+        if self.pid and self.pid == previous:
+            raise Damaged("a process that is still the one before")
+        text = receive_text(self.channel) if self.pid else None
+        if text is None:
+            return None
+        self.clock = Clock()
+        self.before += cpu_of(self.pid)
+        self.threads = threads_of(text.get("threads"))
+        return opening_of(text.get("opening"))
+
+    def steps(self, restarts: bool) -> Iterator[Step]:
+        """The steps of the solver, of each rung's process in turn."""
+        while (step := self._next()) is not None:
+            yield step
+            if step.ended:
+                return
+            if restarts:  # the next rung is climbed by a process of its own
+                self._say(GO)
+                if self.opening() is None:
+                    return
+
+    def _next(self) -> Step | None:
+        start, cpu_start = time.perf_counter(), cpu_of(self.pid)
+        self._say(GO)
+        text = receive_text(self.channel)
+        self.clock.outside += time.perf_counter() - start
+        self.halt()
+        spent = cpu_of(self.pid) - cpu_start
+        if text is None:
+            return None
+        self.clock.cpu += spent
+        self.charged += spent
+        self.clock.allowed += PER_STEP + PER_BYTE * os.fstat(self.memory).st_size
+        step = step_of(text.get("step"), self.memory, self.largest)
+        seconds, cpu_seconds = self.clock.charged(step)
+        return replace(step, seconds=seconds, cpu_seconds=cpu_seconds)
+
+    def bounds(self) -> list[float | None]:
+        """What theory promises of the iterates. All answers are given: who works here gains nothing."""
+        cpu_start = cpu_of(self.pid)
+        self._say(BOUNDS)
+        text = receive_text(self.channel) or {}
+        self.halt()
+        self.beside += cpu_of(self.pid) - cpu_start
+        return [bound if type(bound) is float else None for bound in text.get("bounds", ())]
+
+    def _sender(self) -> int:
+        """The process that speaks next, by the word of the kernel (on Linux) or its own; 0 when nobody does."""
+        if not LINUX:
+            said = self.channel.recv(8, socket.MSG_WAITALL)
+            return struct.unpack("<q", said)[0] if len(said) == 8 else 0
+        said, ancillary, _, _ = self.channel.recvmsg(8, socket.CMSG_SPACE(CREDENTIALS.size), socket.MSG_WAITALL)
+        for level, kind, content in ancillary:
+            if len(said) == 8 and (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                return CREDENTIALS.unpack(content[: CREDENTIALS.size])[0]
+        return 0
+
+    def halt(self) -> None:
+        """Stop the whole process group, and wait until it stands."""
+        if _signal(self.pid, signal.SIGSTOP):
+            deadline = time.monotonic() + 1.0
+            while _stat(self.pid)[0] not in "TtZX" and time.monotonic() < deadline:
+                time.sleep(0.0)
+
+    def _say(self, byte: bytes) -> None:
+        """Let it go on, and tell it what is wanted."""
+        _signal(self.pid, signal.SIGCONT)
+        with contextlib.suppress(OSError):  # it is gone: that shows when it is listened to
+            self.channel.sendall(byte)
+
+    def dismiss(self) -> None:
+        """It is not needed any more: it may end by itself, and is ended if it does not."""
+        self._say(STOP)
+
+
+def judged(X: Matrix, y: Array, order: Order, channel: int, memory: int) -> bytes:
+    """The outcome of a cell whose solver speaks through `channel`, and an account of its process.
+
+    ended: False where the solver's process died without a word; the process above it tells how.
+    """
+    start = time.process_time()
+    judging = Judging(order.cell, X, y, order.digest, order.known)
+    setup = time.process_time() - start
+    with socket.socket(fileno=channel) as solver:
+        examined = Examined(solver, memory, largest=16 * (judging.problem.n + judging.problem.d + 16))
+        ended = True
+        try:
+            opening = examined.opening()
+            if opening is None:
+                ended, outcome = False, judging.refused("failed", "its process ended without a word")
+            else:
+                outcome = judging.outcome(opening, examined.steps(opening.restarts))
+                ended = judging.result.ended_by != "process"
+                if opening.bounded and ended:
+                    judging.add_bounds(examined.bounds())
+        except Damaged as error:
+            outcome = judging.so_far()
+            outcome.record.status, outcome.record.message = "failed", f"its answer cannot be read: {error}"
+        finally:
+            examined.dismiss()
+    about: dict[str, Any] = {
+        "ended": ended,
+        "threads": examined.threads,
+        "setup_cpu_seconds": setup,
+        "before_cpu_seconds": examined.before,
+        "charged_cpu_seconds": examined.charged,
+        "beside_cpu_seconds": examined.beside,
+    }
+    return encode_answer(outcome, about)
+
+
+def cpu_of(pid: int) -> float:
+    """CPU seconds of a process with all its threads and its ended children, read from outside; 0 if it is gone."""
+    with contextlib.suppress(OSError, AttributeError, OverflowError):
+        own = time.clock_gettime((~pid << 3) | 2)
+        stat = _stat(pid)
+        return own + (int(stat[13]) + int(stat[14])) / TICKS if len(stat) > 14 else own
+    return 0.0
+
+
+def _signal(pid: int, number: int) -> bool:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if pid:
+            os.killpg(pid, number)
+            return True
+    return False
+
+
+def _stat(pid: int) -> list[str]:
+    """/proc/PID/stat from the state on; ["X"] where there is none."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return ["X"]
