@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from hypothesis import settings
 from problems import random_problem
+from zoo.score import pytest_terminal_summary  # noqa: F401 - pytest calls it
 
 from marginbench.harness.model.problem import Problem
 

@@ -215,11 +215,11 @@ def _residuals(
     found: dict = {"kkt_primal": kkt_primal, "violation": 0.0 if problem.hard else kkt_primal or 0.0}
     if alpha is not None and repaired is not None:
         outside, balance = _dual_residuals(problem, alpha)
-        inside = problem.feasible_dual(alpha) if problem.hard else repaired
+        pulled = seen.weights if not problem.hard and np.array_equal(alpha, repaired) else problem.weights(alpha)
         found |= {
             "kkt_dual": max(outside, balance),
-            "kkt_stationarity": _stationarity(problem, w, b, inside, None if problem.hard else seen.weights),
-            "kkt_complementarity": _complementarity(problem, m, inside),
+            "kkt_stationarity": _stationarity(problem, w, b, alpha, pulled),
+            "kkt_complementarity": _complementarity(problem, m, alpha),
             "violation": max(found["violation"], outside, balance / max(1.0, _mass(problem, alpha))),
         }
     return {
@@ -254,8 +254,8 @@ def _mass(problem: Problem, alpha: Array) -> float:
     return float(np.abs(alpha).sum()) / _scale(problem, alpha)
 
 
-def _stationarity(problem: Problem, w: Array, b: float, alpha: Array, pulled: Array | None) -> float:
-    difference = np.abs(w - (problem.weights(alpha) if pulled is None else pulled)).max(initial=0.0)
+def _stationarity(problem: Problem, w: Array, b: float, alpha: Array, pulled: Array) -> float:
+    difference = np.abs(w - pulled).max(initial=0.0)
     if problem.bias == "augmented":
         difference = max(difference, abs(b / problem.s - problem.s * float(alpha @ problem.y)))
     return float(difference / max(1.0, np.abs(w).max(initial=0.0)))
@@ -263,13 +263,14 @@ def _stationarity(problem: Problem, w: Array, b: float, alpha: Array, pulled: Ar
 
 def _complementarity(problem: Problem, m: Array, alpha: Array) -> float:
     t = 1.0 - m
-    drawn = alpha * t
-    worst = max(0.0, -float(drawn.min()))
+    beyond = np.maximum(0.0, -t)
+    beyond *= alpha
+    worst = max(0.0, float(beyond.max()))
     if problem.hard:
         return worst / max(1.0, float(alpha.max()))
-    if problem.loss == "hinge":  # where t < 0 the product is not above 0: no maximum with 0 is needed
-        worst = max(worst, float(((problem.C if problem.weight is None else problem.penalty) * t - drawn).max()))
+    inside = np.maximum(0.0, t)
+    if problem.loss == "hinge":
+        inside *= (problem.C if problem.weight is None else problem.penalty) - alpha
     else:
-        inside = np.maximum(0.0, t)
-        worst = max(worst, float((np.abs(alpha - 2.0 * problem.penalty * inside) * inside).max()))
-    return worst / max(1.0, problem.C)
+        inside *= np.abs(alpha - 2.0 * problem.penalty * inside)
+    return max(worst, float(inside.max())) / max(1.0, problem.C)

@@ -28,7 +28,7 @@ class Record:
     status: str = ""
     """One of `marginbench.harness.records.status`."""
     claim: str = ""
-    false_claim: bool = False
+    false_claim: bool | None = None
     primal: float | None = None
     dual: float | None = None
     dual_source: str = ""
@@ -79,6 +79,11 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def voided(self, status: str, message: str) -> "Record":
+        """The same cell without a result: nothing that was measured or certified counts."""
+        kept = [*COLUMNS[: COLUMNS.index("status")], "hash", "problem", "method", "cell", "versions", "machine"]
+        return Record(**{name: getattr(self, name) for name in kept}, status=status, message=message)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Record":

@@ -21,7 +21,7 @@ from marginbench.harness.references.reference import Disproved, Reference, load,
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
 STORED = ROOT / "results" / "reference"
-LISTS = ("C", "bias", "loss", "weight")
+LISTS = ("C", "bias", "loss", "weight", "s")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,9 @@ def entries(data: Path | None = None, path: Path = CONF / "library.yaml") -> Ite
             dataset["path"] = dataset["path"].replace("${data}", str(data))
         for values in itertools.product(*(item.get(key, [None]) for key in LISTS)):
             problem = {key: value for key, value in zip(LISTS, values, strict=True) if value is not None}
-            yield Entry("-".join([item["dataset"], *(str(v) for v in problem.values())]), dataset, problem)
+            yield Entry(
+                "-".join([item.get("name", item["dataset"]), *(str(v) for v in problem.values())]), dataset, problem
+            )
 
 
 class Library:

@@ -151,7 +151,7 @@ class Sweep:
         record = isolation.run(one.cell, one.data.path, one.data.digest, known, limits, log).record
         record.hash = one.key
         if stamp(one.data.path) != self._stamps[one.data.path]:
-            record.status, record.message = "invalid", "the data on disk were changed while it ran: its row is void"
+            record = record.voided("invalid", "the data on disk were changed while it ran: its row is void")
         self.store.put(record)
         own = time.process_time() - start + record.machine.get("judge_cpu_seconds", 0.0)
         self.costs.append(own + record.machine.get("process_cpu_seconds", 0.0) - (record.cpu_seconds or 0.0))

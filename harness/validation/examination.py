@@ -44,10 +44,9 @@ from marginbench.harness.running.optima import known_bounds
 from marginbench.harness.running.sweep import load
 from marginbench.harness.validation import memory_contract as footprint
 from marginbench.harness.validation.contract_process import check, check_isolated
-from marginbench.harness.validation.contracts import LOST
 from marginbench.harness.validation.diagnosis import suspect
 from marginbench.harness.validation.scorecard import ACCURACIES, ContractLine, Row, Scorecard
-from marginbench.harness.validation.testbed import Setting, Subject
+from marginbench.harness.validation.testbed import LOST, Setting, Subject
 
 SUSPECTED = 3
 """Broken promises for which a cause is looked for."""

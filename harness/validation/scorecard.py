@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from tabulate import tabulate
@@ -91,6 +91,21 @@ class Scorecard:
         return [line for line in self.lines if line.result == "fail"]
 
     @property
+    def shown(self) -> list[ContractLine]:
+        """One cause, one line: contracts that are broken with the same words stand together."""
+        causes = dict[str, list[str]]()
+        for line in self.failed:
+            causes.setdefault(line.sentence, []).append(line.contract)
+        lines = []
+        for line in self.lines:
+            if line.result != "fail":
+                lines.append(line)
+            elif names := causes.pop(line.sentence, None):
+                more = f" and {len(names) - 1} more" if names[1:] else ""
+                lines.append(replace(line, contract=names[0] + more))
+        return lines
+
+    @property
     def ok(self) -> bool:
         """Everything it promises holds, and it was possible to find out."""
         return any(row.kept for row in self.rows) and not self.broken and not self.failed
@@ -138,7 +153,7 @@ class Scorecard:
         )
 
     def _contracts(self) -> str:
-        lines = [({"fail": "FAIL"}.get(line.result, line.result), line.contract, line.sentence) for line in self.lines]
+        lines = [({"fail": "FAIL"}.get(line.result, line.result), line.contract, line.sentence) for line in self.shown]
         return tabulate(lines, tablefmt="plain")
 
     def json(self) -> str:
@@ -160,7 +175,7 @@ class Scorecard:
         reached = [sum(row.passes.get(_name(a)) is not None for row in counted) for a in ACCURACIES]
         counts = [f"{k}/{len(counted)}" for k in reached]
         row = [len(self.ran), *counts, f"{len(promised) - len(self.broken)}/{len(promised)}"]
-        contracts = [(line.contract, line.result, line.sentence.replace("|", "/")) for line in self.lines]
+        contracts = [(line.contract, line.result, line.sentence.replace("|", "/")) for line in self.shown]
         tables = [
             tabulate([row], head, "github", disable_numparse=True),
             tabulate(contracts, ("contract", "result", ""), "github"),
