@@ -67,12 +67,12 @@ def _balanced(a: Array, top: Array, y: Array) -> Array:
     room = np.minimum(a, top - a)
     a = a.copy()
     for i in _roomiest_first(room):
-        if excess == 0:
-            break
         shrinks = int(y[i]) * excess > 0
         move = min(abs(excess), int(a[i] if shrinks else top[i] - a[i]))
         a[i] += -move if shrinks else move
         excess -= move if excess > 0 else -move
+        if excess == 0:
+            break
     return a
 
 

@@ -124,15 +124,16 @@ class Problem(Samples):
     @cached_property
     def row_norms(self) -> Array:
         """Upper bounds of ||x_i||, a few units in the last place above it; inf where its square overflows."""
-        step, norms = 65536, np.empty(self.n)
+        X, step, norms = self.X, 65536, np.empty(self.n)
         for start in range(0, self.n, step):  # the squares of all entries at once would take the memory of X
-            rows = self.X[start : start + step]
+            end = min(start + step, self.n)
             with np.errstate(all="ignore"):
-                if sp.issparse(rows):
-                    squares = sp.csr_array((rows.data**2, rows.indices, rows.indptr), shape=rows.shape)
-                    norms[start : start + step] = squares @ np.ones(self.d)
+                if sp.issparse(X):
+                    some, offsets = slice(X.indptr[start], X.indptr[end]), X.indptr[start : end + 1] - X.indptr[start]
+                    squares = sp.csr_array((X.data[some] ** 2, X.indices[some], offsets), shape=(end - start, self.d))
+                    norms[start:end] = squares @ np.ones(self.d)
                 else:
-                    norms[start : start + step] = np.einsum("ij,ij->i", rows, rows)
+                    norms[start:end] = np.einsum("ij,ij->i", X[start:end], X[start:end])
         # d + 4 roundings at most; of squares below the smallest float only that their roots are below 2^-536 is known.
         return np.sqrt(norms) * (1.0 + (self.d + 4) * 2.0**-52) + 2.0**-500
 
