@@ -217,7 +217,7 @@ def _residuals(
         outside, balance = _dual_residuals(problem, alpha)
         repair = np.abs(alpha - repaired).sum()  # below the rounding of w(alpha) itself it makes no difference
         same = not problem.hard and repair <= 4.0 * U * repaired.sum()
-        pulled = seen.weights if same else problem.weights(alpha)
+        pulled = seen.weights if same and seen.weights is not None else problem.weights(alpha)
         found |= {
             "kkt_dual": max(outside, balance),
             "kkt_stationarity": _stationarity(problem, w, b, alpha, pulled),

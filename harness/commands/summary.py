@@ -35,6 +35,8 @@ def finish(
     print(tables.terminal(frame, shutil.get_terminal_size((120, 40)).columns))
     counts = Counter(record.status for record in records)
     print(f"{len(records)} cells: " + ", ".join(f"{n} {status}" for status, n in counts.most_common()))
+    if false := sum(bool(record.false_claim) for record in records):
+        print(f"{false} claimed convergence at a larger gap than was asked for (column false_claim)")
     for note in notes:
         print(note)
     sys.stdout.flush()

@@ -105,6 +105,7 @@ def page(
         status_of=status_of,
         named=named,
         bad=sum(status_of(r.status).bad for r in comparison.records),
+        false_claims=sum(bool(r.false_claim) for r in comparison.records),
         solved=sum(succeeded(r) for r in comparison.records),
         loosest=max((r.gap for r in comparison.records if r.status == "solved" and r.gap is not None), default=None),
         floor=statistics.noise_floor(comparison.tasks),

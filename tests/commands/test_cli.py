@@ -212,3 +212,20 @@ def test_list_names_what_there_is(capsys):
         assert word in text
     assert main(["list", "solvers"]) == 0
     assert main(["list", "kitchen"]) == 2
+
+
+def test_claims_of_convergence_above_the_gap_asked_for_are_counted(tmp_path, capsys):
+    """LIBLINEAR at a loose tolerance: below `wrong_gap`, and still not what it says."""
+    asked = [
+        "dataset.n=200",
+        "method=liblinear",
+        "problem.bias=none",
+        "solver.tolerances=[0.1]",
+        "budget.wrong_gap=0.9",
+    ]
+    assert main(["run", *asked, f"out={tmp_path}"]) == 0
+    assert "1 claimed convergence at a larger gap than was asked for (column false_claim)" in capsys.readouterr().out
+    with next(tmp_path.glob("*/*/table.csv")).open() as file:
+        (row,) = csv.DictReader(file)
+    assert (row["claim"], row["false_claim"], row["status"]) == ("converged", "True", "inaccurate")
+    assert "claimed convergence above the gap asked for" in next(tmp_path.glob("*/*/report.html")).read_text()
