@@ -3,14 +3,17 @@
 This module and what it imports are light, so that help and completion answer at once.
 """
 
+import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from marginbench.harness.errors import InputError, StoreError
+from marginbench.harness.interruption import ended_by_signals
+from marginbench.harness.printable import Printable, printable
 
-VERBS = ("run", "report", "validate", "reproduce", "reference", "list", "doctor", "help", "completion")
+VERBS = ("run", "runs", "report", "validate", "reproduce", "reference", "list", "doctor", "help", "completion")
 """Each a module of `harness.commands`, imported only when it is asked for."""
 
 WITH_VALUE = ("--config-dir", "-cd", "--cfg", "-c", "--package", "-p", "--info", "-i", "--out", "--json", "--markdown")
@@ -26,20 +29,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         verb, rest = split_verb(arguments)
         if rest[:1] != ["answer"] and any(word in ("-h", "--help") for word in rest):
             verb, rest = "help", [verb]
-        code = importlib.import_module(f"marginbench.harness.commands.{verb}").main(rest)
+        command = importlib.import_module(f"marginbench.harness.commands.{verb}")
+        with ended_by_signals(), _printable_streams():
+            code = command.main(rest)
         sys.stdout.flush()
         return code
     except InputError as error:
-        print(f"marginbench: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"marginbench: {printable(error)}", file=sys.stderr)
         return 2
     except StoreError as error:
-        print(f"marginbench: {error}", file=sys.stderr)
+        print(f"marginbench: {printable(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # whoever read our output has enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+@contextlib.contextmanager
+def _printable_streams() -> Iterator[None]:
+    """Whatever a verb prints, no escape of a file or a solver reaches the terminal. A progress bar goes back by \\r."""
+    out, errors = Printable(sys.stdout), Printable(sys.stderr, kept="\n\t\r")
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        yield
 
 
 def split_verb(arguments: Sequence[str]) -> tuple[str, list[str]]:

@@ -28,7 +28,9 @@ ROOMS = {
     "harness/records": ("harness.model", "harness.files"),
     "harness/cell": ("harness.model", "harness.records", "harness.old_names", "harness.requirements"),
     "harness/references": ("harness.model", "harness.cell", "harness.files", *TOOLS),
-    "harness/reporting": ("harness.model", "harness.records", "harness.files", "harness.old_names"),
+    "harness/reporting": (
+        *("harness.model", "harness.records", "harness.files", "harness.old_names", "harness.printable"),
+    ),
     "harness/running": (
         *("harness.model", "harness.rowops", "harness.records", "harness.cell", "harness.references"),
         *("harness.files", "harness.matrices", *TOOLS),

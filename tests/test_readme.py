@@ -37,7 +37,7 @@ def place(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert main(["run", "dataset=separable", "method=auto", "out=stored"]) == 0
-    (stored,) = (folder / "stored").glob("*/*")
+    (stored,) = (folder / "stored").glob("run/*")
     for name in ("RUN1", "RUN2", *re.findall(r"results/comparison/[\d_-]+", README)):
         shutil.copytree(stored, folder / name, dirs_exist_ok=True)
     return folder

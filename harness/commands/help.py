@@ -13,7 +13,8 @@ USAGE = """marginbench: certified benchmarks of max-margin solvers
 usage: marginbench VERB [key=value ...]
 
   run         one cell, or with lists (key=a,b) or experiment=NAME a sweep
-  report      PATH...: tables, figures and report again from stored records
+  runs        [DIR]: the runs in a results folder, with date, cells, state and size
+  report      PATH...: tables, figures and report again from stored records, in a new folder
   validate    solver=NAME|FILE.py:Class: a solver against the reference problems
   reference   compute and prove an optimum; --check re-proves the stored ones
   reproduce   PATH: run a stored report's cells again and compare
@@ -59,7 +60,11 @@ VERB_TEXTS = {
     "validate": "usage: marginbench validate solver=NAME|FILE.py:Class [key=value ...]\n\n"
     "A solver against the reference problems and its contracts. --json FILE and --markdown FILE write the scorecard.",
     "report": "usage: marginbench report PATH... [--out DIR]\n\n"
-    "Tables, figures and report again from stored records. Several folders are merged, by default into the first.",
+    "Tables, figures and report again from stored records. Several folders are merged. Nothing is written into them:\n"
+    "the report and a copy of the records go to DIR (default: a new folder below results/report).",
+    "runs": "usage: marginbench runs [DIR]\n\n"
+    "The runs below DIR (default: results) with date, cells, state and size. The state is `complete`, `interrupted`\n"
+    "(Ctrl-C, SIGTERM, SIGHUP) or `unfinished` (ended from outside, or still running).",
     "reproduce": "usage: marginbench reproduce PATH [NAME=FILE ...] [--out DIR]\n\n"
     "Run the cells of a stored report again and say which verdicts, values and rankings hold. Data files are not part\n"
     "of a report: give them by the name of their data set. The new results go to DIR (default: results).",

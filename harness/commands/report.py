@@ -1,19 +1,80 @@
-"""marginbench report PATH...: tables, figures and report again from stored records."""
+"""marginbench report PATH...: tables, figures and report again from stored records, in a folder of their own.
 
+The folders that are read stay as they are. The new one holds the report and a copy of the records and references that
+it was made from, so that it can itself be reported, merged and reproduced.
+"""
+
+import os
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from marginbench.harness.commands.options import split_flags
 from marginbench.harness.commands.stored import stored_records
 from marginbench.harness.commands.summary import finish
-from marginbench.harness.errors import InputError
+from marginbench.harness.errors import InputError, StoreError
+from marginbench.harness.printable import printable
+from marginbench.harness.records.record import SCHEMA, Record
+from marginbench.harness.records.run_folder import new_folder, read_json, write_provenance
+from marginbench.harness.records.store import NAME, Store
+from marginbench.harness.references.computed import FOLDER, read_bounds, write_bounds
 
 
 def main(arguments: Sequence[str]) -> int:
     flags, paths = split_flags(arguments, {"--out": "DIR"})
     if not paths:
         raise InputError("report: which results? Give one folder or more, as in results/comparison/2026-01-31_12-00-00")
-    records = {record.hash: record for path in paths for record in stored_records(path)}
-    folder = Path(flags.get("--out", paths[0]))
+    sources = [Path(path) for path in paths]
+    if "--out" in flags:
+        _check_out(Path(flags["--out"]), sources)
+    records = {record.hash: record for path in paths for record in stored_records(path) if _has_key(record)}
     command = " ".join(["marginbench", "report", *arguments])
-    return finish(list(records.values()), folder, command, sources=[Path(path) for path in paths])
+    folder = _made(Path(flags["--out"])) if "--out" in flags else new_folder(Path("results"), "report", link=False)
+    write_provenance(folder, command, [record.cell for record in records.values()], {}, sources)
+    _copy(records, sources, folder)
+    title = " + ".join(dict.fromkeys(path.resolve().parent.name for path in sources))
+    return finish(list(records.values()), folder, command, title=title)
+
+
+def _check_out(out: Path, sources: Sequence[Path]) -> None:
+    """A folder for a report: new, empty, or that of an earlier report."""
+    if any(out.resolve() == path.resolve() for path in sources):
+        raise InputError(f"--out {out}: is one of the folders to read, which stay as they are; give another one")
+    for name in ("cells", FOLDER, "figures"):
+        if (out / name).is_symlink():
+            raise InputError(f"--out {out}: {out / name} is a link; results are not written through links")
+    if (out / "cells").exists() and "sources" not in read_json(out / "run.json"):
+        raise InputError(f"--out {out}: holds the results of a run; give a folder that does not")
+
+
+def _has_key(record: Record) -> bool:
+    """Whether a record is named as a run names it; others are left out, and said."""
+    if NAME.fullmatch(record.hash):
+        return True
+    print(printable(f"left out: {record.hash[:80]!r} is not the key of a cell"), file=sys.stderr)
+    return False
+
+
+def _made(out: Path) -> Path:
+    """The folder, without the records of the report that it held before."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name in ("cells", FOLDER):
+            for entry in os.scandir(out / name) if (out / name).is_dir() else ():
+                if entry.is_file(follow_symlinks=False):
+                    os.unlink(entry.path)
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {error.strerror}") from None
+    return out
+
+
+def _copy(records: dict[str, Record], sources: Sequence[Path], folder: Path) -> None:
+    """Records as this version writes them, and what the runs computed of their problems."""
+    for key in {record.problem for record in records.values()}:
+        found = next((bounds for path in sources if (bounds := read_bounds(path, key)) is not None), None)
+        if found is not None:
+            write_bounds(folder, key, found)
+    store = Store(folder)
+    for record in records.values():
+        store.put(replace(record, schema=SCHEMA))

@@ -8,6 +8,7 @@ from marginbench.harness.compose import Composer
 from marginbench.harness.compose.grid import Grid, expand
 from marginbench.harness.compose.inspection import configurations, information
 from marginbench.harness.errors import InputError
+from marginbench.harness.printable import printable
 from marginbench.harness.solver_spec import imported, solver_class
 
 FLAGS = {
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
         print(configurations(grid, flags["--cfg"], "--resolve" in flags, flags.get("--package")))
         return 0
     for note in grid.notes:
-        print(note, file=sys.stderr)
+        print(printable(note), file=sys.stderr)
     return _run(grid, " ".join(["marginbench", "run", *arguments]))
 
 
@@ -47,9 +48,12 @@ def _run(grid: Grid, command: str) -> int:
     from marginbench.datasets import cache  # numpy, scipy and pandas: not for --cfg and --info
     from marginbench.harness.commands.summary import finish
     from marginbench.harness.compose.cells import cells_of
+    from marginbench.harness.records.run_folder import check_name
     from marginbench.harness.running.sweep import load, plan, run_cells
 
     runs = [(run.name, run.configs()) for run in grid.runs]
+    for _, configs in runs:
+        check_name(configs[0].get("name"))
     _check_targets([config for _, configs in runs for config in configs])
     asked = [(name, configs[0], [cell for config in configs for cell in cells_of(config)]) for name, configs in runs]
     if len(asked) > 1:

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from marginbench.harness.interruption import undisturbed
 from marginbench.harness.records.record import Record
+from marginbench.harness.records.run_folder import write_state
 from marginbench.harness.records.status import status_of
 from marginbench.harness.references.library import bounds_of
 
@@ -16,23 +18,24 @@ def finish(
     folder: Path,
     command: str,
     notes: Sequence[str] = (),
-    sources: Sequence[Path] = (),
+    title: str = "",
     interrupted: bool = False,
 ) -> int:
     """Write tables, figures and report; print the table and, last, where the report is. The exit code.
 
-    sources: the results folders that the records come from, when it is not `folder` alone.
+    title: of the page; by default the name of the folder above. SIGTERM and SIGHUP wait until everything is written.
     """
     from marginbench.harness.reporting import (  # they load pandas and matplotlib, which the cells do not wait for
         report,
-        tables,
     )
+    from marginbench.harness.reporting.terminal import terminal
 
     keys = {record.problem for record in records}
-    known = bounds_of(keys, sources or [folder])
-    page = report.write(list(records), folder, title=folder.parent.name, command=command, references=known)
-    frame = tables.table(records, known)
-    print(tables.terminal(frame, shutil.get_terminal_size((120, 40)).columns))
+    known = bounds_of(keys, [folder])
+    with undisturbed():
+        page = report.write(list(records), folder, title or folder.parent.name, command, known)
+        write_state(folder, interrupted)
+    print(terminal(records, known, shutil.get_terminal_size((120, 40)).columns))
     counts = Counter(record.status for record in records)
     print(f"{len(records)} cells: " + ", ".join(f"{n} {status}" for status, n in counts.most_common()))
     if false := sum(bool(record.false_claim) for record in records):

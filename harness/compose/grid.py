@@ -25,7 +25,7 @@ from marginbench.harness.errors import InputError
 
 PARAMS = "hydra.sweeper.params"
 FORM = re.compile(r"(zip|when)\((.*)\)\s*", re.DOTALL)
-WHOLE_RUN = ("out", "fresh", "repeat_below", "reference")
+WHOLE_RUN = ("out", "name", "fresh", "repeat_below", "reference")
 """Options with one value for a whole run."""
 
 

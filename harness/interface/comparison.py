@@ -102,14 +102,14 @@ class Comparison:
         return [f"positive class: {self.positive!r}", *(stopped if self.interrupted else [])]
 
     def __repr__(self) -> str:
-        from marginbench.harness.reporting import tables
+        from marginbench.harness.reporting.terminal import terminal
 
-        return "\n".join([tables.terminal(self.frame), self._title(), *self._notes()])
+        return "\n".join([terminal(self.records, self._references), self._title(), *self._notes()])
 
     def _repr_html_(self) -> str:
         from marginbench.harness.reporting import tables
 
-        return html.table(self._title(), [*tables.HEADERS, "message"], tables.page_rows(self.frame), self._notes())
+        return html.table(self._title(), tables.page_headers(self.frame), tables.page_rows(self.frame), self._notes())
 
 
 def compare(

@@ -7,6 +7,7 @@ comes out, not what the file says. A report has no data: it reads the numbers, a
 import contextlib
 import hashlib
 import math
+import re
 import zipfile
 import zlib
 from pathlib import Path
@@ -44,6 +45,11 @@ def bounds_of_point(problem: Problem, point: Point | None) -> Bounds:
     return Bounds(lower, math.inf if found.primal is None else found.primal, "computed", point)
 
 
+def is_key(problem: str) -> bool:
+    """Whether a text can be the key of a problem. What a record holds may be anything, a path as well."""
+    return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,200}", problem) is not None
+
+
 def path_of(folder: Path, problem: str) -> Path:
     return folder / FOLDER / f"{problem}.npz"
 
@@ -70,9 +76,12 @@ def _checksum(arrays: dict[str, Any]) -> str:
 
 
 def read_bounds(folder: Path, problem: str) -> Bounds | None:
-    """None where the file is missing, damaged, or about another problem."""
+    """None where the file is missing, damaged, a link, or about another problem."""
+    path = path_of(folder, problem)
+    if not is_key(problem) or path.is_symlink() or path.parent.is_symlink():
+        return None
     unreadable = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
-    with contextlib.suppress(*unreadable), np.load(path_of(folder, problem), allow_pickle=False) as data:
+    with contextlib.suppress(*unreadable), np.load(path, allow_pickle=False) as data:
         arrays = dict(data)
         if "infeasible" in arrays:  # version 0.1: neither key nor checksum
             arrays["bounds"] = np.full(2, math.inf) if arrays["infeasible"] else arrays["bounds"]

@@ -15,7 +15,7 @@ from marginbench.datasets.digest import digest
 from marginbench.harness.cell.spec import instantiate, make_problem
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.problem import Problem, problem_key
-from marginbench.harness.references.computed import read_bounds
+from marginbench.harness.references.computed import is_key, read_bounds
 from marginbench.harness.references.reference import Disproved, Reference, load, prove
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,7 +113,7 @@ def _with_point(found: Reference | None) -> Bounds | None:
 def bounds_of(problems: Iterable[str], folders: Sequence[Path]) -> dict[str, Bounds]:
     """Problem key -> bounds, for a report: those proven in the library, else those that a results folder has."""
     library, found = Library(), {}
-    for key in problems:
+    for key in filter(is_key, problems):
         places = itertools.chain([library.bounds(key)], (read_bounds(folder, key) for folder in folders))
         if (bounds := next((b for b in places if b is not None and b.lower > -math.inf), None)) is not None:
             found[key] = bounds

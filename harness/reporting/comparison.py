@@ -3,27 +3,37 @@
 Everything that tables, figures and report show is made from this arrangement, so that they cannot disagree.
 """
 
-import json
 import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from marginbench.harness.model.bounds import Bounds
+from marginbench.harness.printable import printable
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.status import status_of
+from marginbench.harness.reporting import variation
+
+NAMES = ("dataset", "bias", "loss", "formulation", "solver", "method", "status", "claim", "message", "hash")
+"""Text of a record that tables and figures show."""
 
 NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 
 
 def number(value: Any) -> float | None:
     """`value` as a finite float, None where it is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    try:
+        found = float(value)
+    except OverflowError:  # a whole number beyond all doubles
+        return None
+    return found if math.isfinite(found) else None
 
 
 def seconds(record: Record) -> float | None:
@@ -36,12 +46,40 @@ def succeeded(record: Record) -> bool:
     return status_of(record.status).success
 
 
+def median(values: Any) -> Any:
+    """The median, everywhere in tables and report: of an even number the upper one, so that half of the runs is not
+    enough; of none infinity. Of an array, along its last axis."""
+    found = np.sort(np.asarray(values, dtype=float), axis=-1)
+    if not found.shape[-1]:
+        return math.inf
+    middle = found[..., found.shape[-1] // 2]
+    return float(middle) if found.ndim == 1 else middle
+
+
+def cost(record: Record) -> float:
+    """Seconds of a run that succeeded; infinity for a failure."""
+    spent = seconds(record)
+    return spent if succeeded(record) and spent is not None else math.inf
+
+
+def representative(runs: Sequence[Record]) -> Record:
+    """The run that stands for several: the one whose cost is the median."""
+    spent = {id(r): math.inf if (s := seconds(r)) is None else s for r in runs}
+    return sorted(runs, key=lambda r: (cost(r), spent[id(r)]))[len(runs) // 2]
+
+
 def ordered(records: Sequence[Record]) -> list[Record]:
-    """By problem, then method, then repetition; the rest of the key makes the order the same every time."""
+    """By problem, then method, settings and repetition; the rest of the key makes the order the same every time."""
+
+    def asked(r: Record, groups: tuple[str, ...]) -> list[tuple[str, Any]]:
+        config = variation.configuration(r)
+        values = [(path, natural(f"={variation.text(value)}")) for path, value in config.items()]
+        return sorted(entry for entry in values if entry[0].startswith(groups))
 
     def key(r: Record) -> tuple[Any, ...]:
-        cell = (r.dataset, r.C, r.bias, r.loss, r.formulation, r.solver, r.seed, r.repeat)
-        return (*cell, r.problem, r.method, r.hash, r.status, r.message)
+        problem = (r.dataset, r.C, r.bias, r.loss, asked(r, ("dataset.", "problem.")), r.problem)
+        method = (r.formulation, r.solver, asked(r, ("formulation.", "solver.", "budget.", "limits.")))
+        return (*problem, *method, r.seed, r.repeat, r.method, r.hash, r.status, r.message)
 
     return sorted(records, key=key)
 
@@ -71,8 +109,11 @@ class Task:
 
     key: str
     title: str
+    told: str
+    """The end of the title: the values that tell it from problems which look the same; empty where there are none."""
     bounds: Bounds
     runs: dict[str, list[Record]]
+    """Label of a method -> its repetitions: rows that were asked for the same in everything else."""
 
     @property
     def records(self) -> list[Record]:
@@ -105,27 +146,37 @@ class Family:
     methods: list[str]
 
 
-def representative(runs: Sequence[Record]) -> Record:
-    """The run that stands for several: the one of median time of those that succeeded, else of all."""
-    chosen = [r for r in runs if succeeded(r)] or list(runs)
-    chosen = sorted(chosen, key=lambda r: math.inf if seconds(r) is None else seconds(r) or 0.0)
-    return chosen[(len(chosen) - 1) // 2]
-
-
 @dataclass(frozen=True)
 class Comparison:
     """All records of a report, in order, and the references they are compared with."""
 
     records: list[Record]
     references: Mapping[str, Bounds]
+    by_budget: bool = True
+    """Whether rows of one method that differ in budget or limits alone have labels of their own."""
 
     @classmethod
     def of(cls, records: Sequence[Record], references: Mapping[str, Bounds] | None = None) -> "Comparison":
-        return cls(ordered(records), references or {})
+        return cls(ordered([_clean(r) for r in records]), references or {})
 
     @cached_property
     def bounds(self) -> dict[str, Bounds]:
         return bounds(self.records, self.references)
+
+    @cached_property
+    def configurations(self) -> list[dict[str, Any]]:
+        """For each record what was asked for, by path."""
+        return [variation.configuration(r) for r in self.records]
+
+    @cached_property
+    def varied(self) -> list[str]:
+        """The paths of all values that differ between records."""
+        return variation.varied(self.records, self.configurations)
+
+    @cached_property
+    def untold(self) -> list[str]:
+        """Those of them that the names in a row do not tell."""
+        return variation.untold(self.records, self.configurations)
 
     @cached_property
     def labels(self) -> list[str]:
@@ -134,37 +185,56 @@ class Comparison:
         return [f"{name} {variant}".strip() for name, variant in zip(names, self.variants, strict=True)]
 
     @cached_property
+    def settings(self) -> list[dict[str, Any]]:
+        """For each record the settings that tell it from others of the same method on the same problem, by path."""
+        groups = ("formulation", "solver", *(("budget", "limits") if self.by_budget else ()))
+        return variation.settings(self.records, self.configurations, _names(self.records), self.keys, groups)
+
+    @cached_property
     def variants(self) -> list[str]:
-        """The settings that tell a record from others of the same method on the same problem, `delta=0.1`; or empty."""
-        return _variants(self.records, _names(self.records))
+        """`settings` as text, `delta=0.1`; or empty."""
+        short = variation.short_names(sorted({path for values in self.settings for path in values}))
+        return [variation.written(values, short) for values in self.settings]
 
     @cached_property
     def methods(self) -> list[str]:
         return sorted(set(self.labels), key=natural)
 
     @cached_property
-    def tasks(self) -> list[Task]:
-        """The problems, in order. A row without a key joins the one problem that looks the same."""
-        twins: dict[tuple[Any, ...], set[str]] = defaultdict(set)
-        for r in self.records:
+    def keys(self) -> list[str]:
+        """The problem of each record. A row without a key joins the one problem for which the same was asked."""
+        asked = [_asked_problem(r, config) for r, config in zip(self.records, self.configurations, strict=True)]
+        twins: dict[str, set[str]] = defaultdict(set)
+        for r, look in zip(self.records, asked, strict=True):
             if r.problem:
-                twins[_looks(r)].add(r.problem)
+                twins[look].add(r.problem)
+        return [
+            r.problem or (next(iter(twins[look])) if len(twins[look]) == 1 else f"unknown {look}")
+            for r, look in zip(self.records, asked, strict=True)
+        ]
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """The problems, in order."""
         grouped: dict[str, dict[str, list[Record]]] = {}
-        for record, label in zip(self.records, self.labels, strict=True):
-            same = twins[_looks(record)]
-            key = record.problem or (next(iter(same)) if len(same) == 1 else f"unknown {_looks(record)}")
-            grouped.setdefault(key, {}).setdefault(label, []).append(record)
-        titles = _titles({key: next(iter(runs.values()))[0] for key, runs in grouped.items()})
+        samples: dict[str, tuple[str, Record, dict[str, Any]]] = {}
+        for key, r, config, label in zip(self.keys, self.records, self.configurations, self.labels, strict=True):
+            grouped.setdefault(key, {}).setdefault(label, []).append(r)
+            samples.setdefault(key, (_look(r), r, config))
+        told = variation.titles(samples)
         found = [
             Task(
                 key,
-                titles[key],
+                f"{samples[key][0]} {told[key]}".strip(),
+                told[key],
                 self.bounds.get(key, Bounds()),
                 {name: runs[name] for name in sorted(runs, key=natural)},
             )
             for key, runs in grouped.items()
         ]
-        return sorted(found, key=lambda task: (*_looks(task.sample), natural(task.title)))
+        return sorted(
+            found, key=lambda t: (t.sample.dataset, t.sample.C, t.sample.bias, t.sample.loss, natural(t.title))
+        )
 
     @cached_property
     def separators(self) -> set[str]:
@@ -211,44 +281,23 @@ def show_C(C: float) -> str:
     return "∞" if math.inf == C else f"{C:g}"
 
 
-def _looks(r: Record) -> tuple[Any, ...]:
-    return r.dataset, r.C, r.bias, r.loss
+def _clean(r: Record) -> Record:
+    """Without characters that a terminal would obey."""
+    texts: dict[str, Any] = {name: getattr(r, name) for name in NAMES}
+    if all(text.isprintable() for text in texts.values()):
+        return r
+    texts = {name: printable(text) for name, text in texts.items()}
+    return replace(r, **texts)
 
 
-def _titles(samples: dict[str, Record]) -> dict[str, str]:
-    """Title of each problem; those that look alike are told apart by how their data were made, then by their keys."""
-
-    def title(r: Record) -> str:
-        loss = "" if r.loss == "hinge" else f", {r.loss}"
-        return f"{r.dataset}, C = {show_C(r.C)}, bias {r.bias}{loss}"
-
-    alike: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
-    for key, r in samples.items():
-        config = r.cell.get("dataset")
-        made = {name: _text(value) for name, value in config.items()} if isinstance(config, dict) else {}
-        alike[title(r)][key] = made | {"n": str(r.n), "d": str(r.d)}
-    titles = {}
-    for name, twins in alike.items():
-        options = sorted({option for made in twins.values() for option in made})
-        telling = [o for o in options if len({made.get(o) for made in twins.values()}) > 1]
-        for key, made in twins.items():
-            titles[key] = " ".join([name, *(f"{o}={made[o]}" for o in telling if o in made)])
-    seen = list(titles.values())
-    return {key: f"{name} [{key[:16]}]" if seen.count(name) > 1 else name for key, name in titles.items()}
+def _look(r: Record) -> str:
+    loss = "" if r.loss == "hinge" else f", {r.loss}"
+    return f"{r.dataset}, C = {show_C(r.C)}, bias {r.bias}{loss}"
 
 
-def _settings(r: Record) -> dict[str, str]:
-    """What the formulation and the solver were configured with, as text; the seed is a column of its own."""
-    flat: dict[str, str] = {}
-    for part in ("formulation", "solver"):
-        config = r.cell.get(part)
-        if isinstance(config, dict):
-            flat |= {key: _text(value) for key, value in config.items() if key != "seed"}
-    return flat
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+def _asked_problem(r: Record, config: dict[str, Any]) -> str:
+    made = {path: variation.text(v) for path, v in config.items() if path.startswith(("dataset.", "problem."))}
+    return f"{_look(r)} {sorted(made.items())}"
 
 
 def _names(records: Sequence[Record]) -> list[str]:
@@ -259,25 +308,9 @@ def _names(records: Sequence[Record]) -> list[str]:
     return [r.method if r.method and len(pairs[r.method]) == 1 else f"{r.formulation} + {r.solver}" for r in records]
 
 
-def _variants(records: Sequence[Record], names: Sequence[str]) -> list[str]:
-    settings = [_settings(r) for r in records]
-    values: dict[tuple[str, str, str], set[str]] = defaultdict(set)
-    for name, r, config in zip(names, records, settings, strict=True):
-        for key, value in config.items():
-            values[name, r.problem, key].add(value)
-    differing: dict[str, set[str]] = defaultdict(set)
-    for (name, _, key), seen in values.items():
-        if len(seen) > 1:
-            differing[name].add(key)
-    return [
-        " ".join(f"{key}={config[key]}" for key in sorted(differing[name]) if key in config)
-        for name, config in zip(names, settings, strict=True)
-    ]
-
-
 def _separates(r: Record) -> bool:
     if r.info.get("judge") == "separation":
         return True
-    asked = number((r.cell.get("budget") or {}).get("gap"))
+    asked = number(variation.part(r, "budget").get("gap"))
     gap = number(r.gap)
     return r.status == "solved" and (gap is None or (asked is not None and gap > asked))

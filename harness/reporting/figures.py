@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +88,14 @@ def slug(title: str) -> str:
 
 def slugs(tasks: Sequence[Task]) -> list[str]:
     """A file name for each problem, no two alike, whatever the case."""
-    names = [slug(task.title) for task in tasks]
-    low = [name.lower() for name in names]
-    return [name if low.count(low[k]) == 1 else f"{name}-{low[:k].count(low[k]) + 1}" for k, name in enumerate(names)]
+    names: list[str] = []
+    used: set[str] = set()
+    for task in tasks:
+        plain = slug(task.title)
+        numbered = (plain if k == 1 else f"{plain}-{k}" for k in count(1))
+        names.append(next(name for name in numbered if name.lower() not in used))
+        used.add(names[-1].lower())
+    return names
 
 
 def _save(figure: Figure, folder: Path, name: str) -> Path:

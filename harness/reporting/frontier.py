@@ -24,11 +24,13 @@ import pandas as pd
 
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.old_names import current_name
+from marginbench.harness.printable import printable
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.status import status_of
-from marginbench.harness.reporting.comparison import Comparison, Family, Task, number
-from marginbench.harness.reporting.statistics import Draws, Ratio, compared, log_ratio, median, resampled, spread_of
+from marginbench.harness.reporting.comparison import Comparison, Family, Task, median, number
+from marginbench.harness.reporting.statistics import Draws, Ratio, compared, log_ratio, resampled, spread_of
 from marginbench.harness.reporting.tables import PROBLEM, markdown_line, short
+from marginbench.harness.reporting.variation import part
 
 ACCURACIES = (1e-2, 1e-3, 1e-6, 1e-9)
 BEST = "best peer"
@@ -39,7 +41,7 @@ def wraps_a_library(r: Record) -> bool:
     """As the record says; those of version 0.1 name more in `versions` than the source of the solver's module."""
     if "peer" in r.info:
         return bool(r.info["peer"])
-    module = current_name(str((r.cell.get("solver") or {}).get("_target_", ""))).rpartition(".")[0]
+    module = current_name(str(part(r, "solver").get("_target_", ""))).rpartition(".")[0]
     return bool({current_name(name) for name in r.versions} - {module})
 
 
@@ -99,8 +101,8 @@ class Frontier:
 
 
 def frontiers(comparison: Comparison) -> list[Frontier]:
-    """One per family in which anything was reached."""
-    found = [f for family in comparison.families if (f := _frontier(family)) is not None]
+    """One per family in which anything was reached. Rows of one method with different budgets are one method here."""
+    found = [f for family in replace(comparison, by_budget=False).families if (f := _frontier(family)) is not None]
     return [f for f in found if np.isfinite(f.seconds).any()]
 
 
@@ -135,12 +137,12 @@ def _ran(runs: Sequence[Record]) -> list[Record]:
 def _telling(runs: Sequence[Record], accuracy: float) -> list[Record]:
     """Those that were asked for this accuracy, if any were; of these, those that were given the most time."""
     asked = [r for r in runs if _asked(r, "budget", "gap", 0.0) <= accuracy] or runs
-    given = [[_asked(r, part, "seconds", math.inf) for part in ("budget", "limits")] for r in asked]
+    given = [[_asked(r, group, "seconds", math.inf) for group in ("budget", "limits")] for r in asked]
     return [r for r, time in zip(asked, given, strict=True) if time == max(given)]
 
 
-def _asked(r: Record, part: str, name: str, default: float) -> float:
-    value = number((r.cell.get(part) or {}).get(name))
+def _asked(r: Record, group: str, name: str, default: float) -> float:
+    value = number(part(r, group).get(name))
     return default if value is None else value
 
 
@@ -172,7 +174,7 @@ def _draws(family: Family, costs: list[list[list[float]]], peers: set[str]) -> D
 def _passes(runs: list[list[list[Record]]], t: np.ndarray) -> np.ndarray:
     """t over the median time of a pass of all runs on the problem: one unit for all of its methods."""
     units = [[u for cell in row for r in cell if (u := number(r.pass_seconds)) is not None and u > 0.0] for row in runs]
-    return t / np.array([np.median(u) if u else math.nan for u in units])[:, None]
+    return t / np.array([median(u) if u else math.nan for u in units])[:, None]
 
 
 def _floor(costs: list[list[list[float]]]) -> float | None:
@@ -218,6 +220,7 @@ def frame(found: Sequence[Frontier]) -> pd.DataFrame:
         for (a, p, s), seconds in np.ndenumerate(f.seconds):
             if not math.isnan(seconds):
                 about = {name: getattr(f.tasks[p].sample, name) for name in PROBLEM}
+                about |= {"problem": printable(f.tasks[p].key), "title": f.tasks[p].title}
                 method = f.methods[s]
                 kind = "peer" if method in f.peers or method == BEST else "own"
                 rows.append(
@@ -225,7 +228,8 @@ def frame(found: Sequence[Frontier]) -> pd.DataFrame:
                     | {"method": method, "kind": kind, "accuracy": ACCURACIES[a]}
                     | {"seconds": seconds, "passes": f.passes[a, p, s]}
                 )
-    return pd.DataFrame(rows, columns=[*PROBLEM, "method", "kind", "accuracy", "seconds", "passes"])
+    columns = [*PROBLEM, "method", "kind", "accuracy", "seconds", "passes", "problem", "title"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def markdown(found: Sequence[Frontier]) -> str:

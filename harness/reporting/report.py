@@ -21,7 +21,8 @@ import pandas as pd
 from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.old_names import current_name
-from marginbench.harness.records.record import COLUMNS, Record
+from marginbench.harness.printable import printable_lines
+from marginbench.harness.records.record import Record
 from marginbench.harness.records.status import STATUSES, named, status_of, worst
 from marginbench.harness.reporting import figures, frontier, statistics, tables
 from marginbench.harness.reporting.comparison import (
@@ -49,7 +50,7 @@ FIRST = [
     "iterations",
     "message",
 ]
-"""Columns that the table of all cells begins with; the others follow in their order."""
+"""Columns that the table of all cells goes on with after names and varied values; the others follow in their order."""
 
 
 def write(
@@ -79,6 +80,7 @@ def page(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -119,8 +121,7 @@ def page(
         matrix=_matrix(comparison),
         rows=frame.astype(object).where(frame.notna(), None).to_dict("records"),
         labels=comparison.labels,
-        columns=FIRST
-        + [name for name in COLUMNS if name not in (*FIRST, "dataset", "C", "bias", "formulation", "solver")],
+        columns=_columns(frame),
         glossary=_glossary(comparison),
         provenance=_provenance(comparison),
         downloads={
@@ -129,6 +130,11 @@ def page(
             "Markdown": ("table.md", _link("text/markdown", tables.markdown(frame))),
         },
     )
+
+
+def _visible(value: Any) -> Any:
+    """What an expression of the template gives: text without characters that a terminal would obey."""
+    return printable_lines(value) if type(value) is str else value
 
 
 def inline_json(value: Any) -> jinja2.utils.markupsafe.Markup:
@@ -144,6 +150,8 @@ def _link(kind: str, text: str) -> str:
 
 
 def _digits(value: Any, digits: int = 8) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     x = number(value)
     return "" if x is None else f"{x:.{digits}g}"
 
@@ -151,6 +159,12 @@ def _digits(value: Any, digits: int = 8) -> str:
 def _percent(value: Any) -> str:
     x = number(value)
     return "" if x is None else f"{100.0 * x:.3g} %"
+
+
+def _columns(frame: pd.DataFrame) -> list[str]:
+    """Of the table of all cells, after the names: what was varied first, so that a row can be told from the next."""
+    varied = [path for path in frame.attrs.get("shown", []) if path in frame.columns]
+    return list(dict.fromkeys([*varied, *FIRST, *(name for name in frame.columns if name not in tables.NAMES)]))
 
 
 # -- what the template shows ---------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """What is drawn, by matplotlib and by the page alike: convergence curves, bounds of theory, effects of parameters."""
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from marginbench.harness.reporting.comparison import (
     seconds,
     succeeded,
 )
+from marginbench.harness.reporting.variation import configuration, part, short_names, text, written
 
 FLOOR = 1e-16
 """A gap of zero is drawn here: the axes are logarithmic."""
@@ -123,13 +123,15 @@ def panels(comparison: Comparison) -> dict[str, list[Panel]]:
 
 def smoothing(comparison: Comparison) -> list[Panel]:
     """Per problem: how far from the optimum the smoothed hinge ends as delta shrinks, below C n delta / 2."""
+    others = _labels_without(comparison, DELTA)
     charts = []
     for task in comparison.tasks:
         lines: dict[str, dict[float, Record]] = defaultdict(dict)
-        for r in task.records:
-            delta = number((r.cell.get("formulation") or {}).get("delta"))
+        for runs in task.runs.values():
+            r = representative(runs)
+            delta = number(part(r, "formulation").get("delta"))
             if delta and r.primal is not None:
-                lines[f"{r.formulation} + {r.solver}"].setdefault(delta, r)
+                lines[others[id(r)]][delta] = r
         drawn = [
             Line(name, sorted(runs), [_floored(task.bounds.suboptimality(runs[x].primal)) for x in sorted(runs)])
             for name, runs in sorted(lines.items())
@@ -144,23 +146,38 @@ def smoothing(comparison: Comparison) -> list[Panel]:
     return charts
 
 
+DELTA = "formulation.delta"
+
+
+def _labels_without(comparison: Comparison, path: str) -> dict[int, str]:
+    """For each record formulation, solver and the settings that name its variant, but for the one on the axis."""
+    kept = [{p: value for p, value in values.items() if p != path} for values in comparison.settings]
+    short = short_names(sorted({p for values in kept for p in values}))
+    return {
+        id(r): f"{r.formulation} + {r.solver} {written(values, short)}".strip()
+        for r, values in zip(comparison.records, kept, strict=True)
+    }
+
+
 def effect_of_C(comparison: Comparison) -> list[Panel]:
     """Per data set and bias: objective, support vectors and time against C, of the runs that succeeded."""
-    sweeps: dict[tuple[Any, ...], list[Task]] = defaultdict(list)
+    sweeps: dict[tuple[str, ...], list[Task]] = defaultdict(list)
     for task in comparison.tasks:
         r = task.sample
         if math.isfinite(r.C):
-            made = json.dumps(r.cell.get("dataset"), sort_keys=True, default=str)
-            sweeps[r.dataset, made, r.n, r.bias, r.loss].append(task)
+            made = {p: text(v) for p, v in configuration(r).items() if p.startswith(("dataset.", "problem."))}
+            made.pop("problem.C", None)
+            sweeps[r.dataset, r.bias, r.loss, str(r.n), str(sorted(made.items()))].append(task)
     charts = []
-    for (dataset, *_, bias, _), tasks in sweeps.items():
+    for (dataset, bias, *_), tasks in sweeps.items():
         if len({task.sample.C for task in tasks}) < 2:
             continue
+        told = f" {tasks[0].told}" if tasks[0].told else ""
         for y_label, value in (("objective P", _objective), ("support vectors", _support), ("seconds", seconds)):
-            lines = [_against_C(label, tasks, value) for label in comparison.methods]
+            lines = [_against_C(name, tasks, value) for name in comparison.methods]
             lines = [line for line in lines if len(line.x) > 1]
             if lines:
-                charts.append(Panel(f"{dataset}, bias {bias}", "C", y_label, lines))
+                charts.append(Panel(f"{dataset}, bias {bias}{told}", "C", y_label, lines))
     return charts
 
 

@@ -15,7 +15,8 @@ from itertools import combinations
 import numpy as np
 
 from marginbench.harness.records.record import Record
-from marginbench.harness.reporting.comparison import Family, Task, number, seconds, succeeded
+from marginbench.harness.reporting.comparison import Family, Task, cost, median, number, seconds
+from marginbench.harness.reporting.variation import part
 
 SHIFT = 0.01
 """Seconds added before the logarithm of a geometric mean: differences far below 10 ms count for nothing."""
@@ -25,17 +26,7 @@ RESAMPLES = 1000
 
 def time_of(runs: list[Record]) -> float:
     """The median time; a failed run is infinity."""
-    return median([_cost(r) for r in runs])
-
-
-def median(costs: Sequence[float]) -> float:
-    """Of an even number the upper one, so that half of the runs is not enough; of none infinity."""
-    return sorted(costs)[len(costs) // 2] if costs else math.inf
-
-
-def _cost(r: Record) -> float:
-    cost = seconds(r)
-    return cost if succeeded(r) and cost is not None else math.inf
+    return median([cost(r) for r in runs])
 
 
 def times(family: Family) -> np.ndarray:
@@ -72,7 +63,7 @@ def limits(family: Family) -> list[float]:
 
 
 def _limit(r: Record) -> float:
-    asked = [number((r.cell.get(part) or {}).get("seconds")) for part in ("budget", "limits")]
+    asked = [number(part(r, group).get("seconds")) for group in ("budget", "limits")]
     return max(asked[0] or asked[1] or 0.0, seconds(r) or 0.0)
 
 
@@ -122,7 +113,7 @@ Draws = list[list[np.ndarray | None]]
 def ratios(family: Family) -> list[Ratio]:
     """Of every ordered pair of methods."""
     draws: Draws = [
-        [resampled([_cost(r) for r in task.runs.get(label, [])], f"{task.key}|{label}") for label in family.methods]
+        [resampled([cost(r) for r in task.runs.get(label, [])], f"{task.key}|{label}") for label in family.methods]
         for task in family.tasks
     ]
     return compared(family.methods, times(family), draws)
@@ -161,16 +152,16 @@ def resampled(costs: Sequence[float], stream: str, spread: np.ndarray | None = N
     finite = np.array([max(cost, 1e-9) for cost in costs if math.isfinite(cost)])
     rng = np.random.default_rng(list(stream.encode()))
     if finite.size >= 3:
-        return np.log(np.median(rng.choice(finite, size=(RESAMPLES, finite.size)), axis=1))
+        return np.log(median(rng.choice(finite, size=(RESAMPLES, finite.size))))
     if finite.size == 0 or spread is None:
         return None
-    return math.log(np.median(finite)) + np.median(rng.choice(spread, size=(RESAMPLES, finite.size)), axis=1)
+    return math.log(median(finite)) + median(rng.choice(spread, size=(RESAMPLES, finite.size)))
 
 
 def spread_of(cells: Sequence[Sequence[float]]) -> np.ndarray | None:
     """ln of each cost over the median of its cell, in all cells with three or more, widened by what the median took."""
     logs = [np.log(np.maximum(c, 1e-9)) for c in cells if len(c) >= 3 and all(map(math.isfinite, c))]
-    around = [(x - np.median(x)) * math.sqrt(x.size / (x.size - 1)) for x in logs]
+    around = [(x - median(x)) * math.sqrt(x.size / (x.size - 1)) for x in logs]
     return np.concatenate(around) if around else None
 
 

@@ -1,19 +1,18 @@
-"""Records as one flat table: on the terminal, and as CSV, Parquet, Markdown and LaTeX."""
+"""Records as one flat table, as CSV, Parquet, Markdown and LaTeX. Every value that was varied is a column."""
 
 import re
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from tabulate import tabulate
 
 from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
-from marginbench.harness.records.record import COLUMNS, Record
-from marginbench.harness.records.status import named
-from marginbench.harness.reporting.comparison import Comparison, number, show_C
+from marginbench.harness.printable import printable
+from marginbench.harness.records.record import ADDED, COLUMNS, Record
+from marginbench.harness.reporting import variation
+from marginbench.harness.reporting.comparison import NUMBER, Comparison, number, show_C
 
 WHOLE = ("n", "d", "nnz", "seed", "repeat", "iterations", "updates", "sv_margin", "sv_inside", "sv_wrong")
 TEXT = (
@@ -30,28 +29,64 @@ TEXT = (
     "hash",
 )
 PROBLEM = ["dataset", "n", "d", "nnz", "C", "bias", "loss"]
+IDENTITY = ["method", "problem"]
+"""Columns after COLUMNS. The key in `problem` is the same in two rows exactly when they answer the same question."""
 
 
 def table(records: Sequence[Record], references: Mapping[str, Bounds] | None = None) -> pd.DataFrame:
-    """One row per record, COLUMNS in order; empty where a number has no meaning.
+    """One row per record: COLUMNS, IDENTITY, the budget, then every configuration value that differs between records,
+    under its path. Empty where a value has no meaning.
 
     `suboptimality` is (P - D) / P with the best proven D of the same problem: of the references, or of
     any record with multipliers of its own. `reference` says which: `stored`, `computed` or `run`.
-    The settings that tell rows of one formulation and solver apart are in `attrs["variants"]`.
+    The paths that a page needs beside the names of a row are in `attrs["shown"]`.
     """
     comparison = Comparison.of(records, references)
     rows = []
-    for record in comparison.records:
+    for record, key in zip(comparison.records, comparison.keys, strict=True):
         row = {name: getattr(record, name) for name in COLUMNS}
         known = comparison.bounds[record.problem]
         row["suboptimality"] = known.suboptimality(record.primal)
         row["reference"] = "" if row["suboptimality"] is None else known.source
-        rows.append(row)
-    frame = pd.DataFrame(rows, columns=COLUMNS)
-    kinds = {name: "Int64" if name in WHOLE else "str" if name in TEXT else "float64" for name in COLUMNS}
-    frame = frame.astype(kinds)
-    frame.attrs["variants"] = comparison.variants
+        row |= {name: _whole(row[name]) for name in WHOLE}
+        row |= {name: None for since, names in ADDED.items() if since > record.schema for name in names}
+        rows.append(row | {"method": record.method, "problem": printable(key if key in comparison.bounds else "")})
+    frame = pd.DataFrame(rows, columns=[*COLUMNS, *IDENTITY])
+    text = {*TEXT, *IDENTITY}
+    kinds = {"Int64": WHOLE, "str": text, "boolean": ("false_claim",)}
+    frame = frame.astype(dict.fromkeys(frame.columns, "float64") | {n: kind for kind in kinds for n in kinds[kind]})
+    paths = [*variation.ALWAYS, *(path for path in comparison.varied if path not in variation.ALWAYS)]
+    asked = {path: _column([config.get(path, ABSENT) for config in comparison.configurations]) for path in paths}
+    frame = pd.concat([frame, pd.DataFrame(asked, index=frame.index)], axis=1)
+    again = [name for name in ("seed", "repeat") if frame[name].nunique() > 1]
+    frame.attrs["shown"] = [*comparison.untold, *again]
     return frame
+
+
+ABSENT = object()
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number as far as a table can hold it."""
+    return value if isinstance(value, int) and abs(value) < 2**63 else None
+
+
+def _column(values: Sequence[Any]) -> pd.Series:
+    """Numbers where all values are numbers, else the text that one would type; empty where a row has no such value."""
+    given = [value for value in values if value is not ABSENT]
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in given):
+        numbers = [None if value is ABSENT else value for value in values]
+        if all(isinstance(value, int) for value in given) and numbers == [_whole(value) for value in numbers]:
+            return pd.Series(numbers, dtype="Int64")
+        return pd.Series([None if value is None else _float(value) for value in numbers], dtype="float64")
+    return pd.Series([None if value is ABSENT else variation.text(value) for value in values], dtype="str")
+
+
+def _float(value: float) -> float | None:
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def write(frame: pd.DataFrame, folder: Path) -> None:
@@ -63,24 +98,32 @@ def write(frame: pd.DataFrame, folder: Path) -> None:
 
 
 def csv(frame: pd.DataFrame) -> str:
-    return frame.to_csv(index=False, lineterminator="\n")
+    """Text that a spreadsheet would take for a formula begins with an apostrophe there; numbers stay numbers."""
+    text = frame.select_dtypes(["str", "object"]).columns
+    return frame.assign(**{name: frame[name].map(_no_formula, na_action="ignore") for name in text}).to_csv(
+        index=False, lineterminator="\n"
+    )
+
+
+def _no_formula(value: Any) -> Any:
+    if not isinstance(value, str) or not value.lstrip().startswith(("=", "+", "-", "@")):
+        return value
+    return value if re.fullmatch(NUMBER, value) else f"'{value}"
 
 
 # -- what a page has room for --------------------------------------------------------------------------------------
 
-HEADERS = [
-    "dataset",
-    "C",
-    "bias",
-    "formulation",
-    "solver",
-    "status",
-    "gap",
-    "suboptimality",
-    "seconds",
-    "passes",
-    "iterations",
-]
+NAMES = ["dataset", "C", "bias", "formulation", "solver"]
+NUMBERS = ["gap", "suboptimality", "seconds", "passes", "iterations"]
+
+
+def page_headers(frame: pd.DataFrame) -> list[str]:
+    """The columns of `page_rows`: names, every path that the names do not tell, status, numbers, message."""
+    return [*NAMES, *_shown(frame), "status", *NUMBERS, "message"]
+
+
+def _shown(frame: pd.DataFrame) -> list[str]:
+    return [path for path in frame.attrs.get("shown", []) if path in frame.columns]
 
 
 def time_text(value: Any) -> str:
@@ -100,11 +143,6 @@ def short(value: Any) -> str:
     return "" if x is None else "0" if x == 0.0 else re.sub(r"e([+-])0*(\d)", r"e\1\2", f"{x:.1e}").replace("+", "")
 
 
-def plain(text: str) -> str:
-    """One line without control characters: a terminal would obey them, LaTeX stumble over them."""
-    return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
-
-
 def count(value: Any) -> str:
     """A count, whole where it is large."""
     x = number(value)
@@ -112,32 +150,27 @@ def count(value: Any) -> str:
 
 
 def page_rows(frame: pd.DataFrame) -> list[list[str]]:
-    """HEADERS and the message of each row, as text."""
-    rows = []
-    lines: Iterator[Any] = frame.astype(object).itertuples(index=False)
-    for r, variant in zip(lines, _variants(frame), strict=True):
-        spent = number(r.solve_seconds)
-        spent = None if spent is None else spent + (number(r.build_seconds) or 0.0)
-        again = f"(seed {r.seed}, repeat {r.repeat})" if (r.seed, r.repeat) != (0, 0) else ""
-        solver = " ".join(part for part in (r.solver, variant, again) if part)
-        cells = [r.dataset, show_C(r.C), r.bias, r.formulation, solver, r.status]
-        numbers = [short(r.gap), short(r.suboptimality), time_text(spent), count(r.passes), count(r.iterations)]
-        rows.append([*cells, *numbers, r.message])
+    """`page_headers` of each row, as text."""
+    shown, rows = _shown(frame), []
+    for r in frame.astype(object).where(frame.notna(), None).to_dict("records"):
+        spent = number(r["solve_seconds"])
+        spent = None if spent is None else spent + (number(r["build_seconds"]) or 0.0)
+        names = [r["dataset"], show_C(r["C"]), r["bias"], r["formulation"], r["solver"]]
+        asked = ["" if r[path] is None else variation.text(r[path]) for path in shown]
+        numbers = [short(r["gap"]), short(r["suboptimality"]), time_text(spent), count(r["passes"])]
+        rows.append([*names, *asked, r["status"], *numbers, count(r["iterations"]), r["message"]])
     return rows
-
-
-def _variants(frame: pd.DataFrame) -> list[str]:
-    return frame.attrs.get("variants", [""] * len(frame))
 
 
 def markdown(frame: pd.DataFrame) -> str:
     """A pipe table. Nothing in a field can end the field, start a tag or open a link."""
-    lines = [[*HEADERS, "message"], ["---"] * 6 + ["---:"] * 5 + ["---"], *page_rows(frame)]
-    return "".join(map(markdown_line, lines))
+    headers = page_headers(frame)
+    rules = ["---:" if name in NUMBERS else "---" for name in headers]
+    return "".join([markdown_line(headers), f"| {' | '.join(rules)} |\n", *map(markdown_line, page_rows(frame))])
 
 
 def markdown_line(cells: Sequence[str]) -> str:
-    escaped = [re.sub(r"([\\`*\[\]<>|&])", r"\\\1", plain(cell)) for cell in cells]
+    escaped = [re.sub(r"([\\`*\[\]<>|&])", r"\\\1", printable(cell)) for cell in cells]
     return f"| {' | '.join(escaped)} |\n"
 
 
@@ -149,7 +182,7 @@ LATEX = {
 
 
 def latex_text(text: str) -> str:
-    return "".join(LATEX.get(c, c) for c in plain(text))
+    return "".join(LATEX.get(c, c) for c in printable(text))
 
 
 def latex_number(text: str) -> str:
@@ -159,75 +192,17 @@ def latex_number(text: str) -> str:
 
 def latex(frame: pd.DataFrame) -> str:
     """A longtable in the style of booktabs; the preamble needs the packages booktabs, longtable and textcomp."""
-    head = " & ".join(HEADERS) + r" \\"
+    headers = page_headers(frame)[:-1]
     lines = [
-        r"\begin{longtable}{llllllrrrrr}",
+        rf"\begin{{longtable}}{{{''.join('r' if name in NUMBERS else 'l' for name in headers)}}}",
         r"\toprule",
-        head,
+        " & ".join(map(latex_text, headers)) + r" \\",
         r"\midrule",
         r"\endhead",
         r"\bottomrule",
         r"\endfoot",
     ]
     for row in page_rows(frame):
-        cells = [latex_text(cell) for cell in row[:6]] + [latex_number(latex_text(cell)) for cell in row[6:11]]
-        lines.append(" & ".join(cells) + r" \\")
+        cells = [latex_number(latex_text(cell)) for cell in row[-1 - len(NUMBERS) : -1]]
+        lines.append(" & ".join([*map(latex_text, row[: -1 - len(NUMBERS)]), *cells]) + r" \\")
     return "\n".join([*lines, r"\end{longtable}", ""])
-
-
-# -- the terminal --------------------------------------------------------------------------------------------------
-
-
-def terminal(frame: pd.DataFrame, width: int = 110) -> str:
-    """One table per problem, at most `width` wide; repetitions of a cell in one line: medians, the worst gap."""
-    if frame.empty:
-        return "no cells"
-    blocks = []
-    frame = frame.assign(solver=[f"{s} {v}".strip() for s, v in zip(frame["solver"], _variants(frame), strict=True)])
-    for _, rows in frame.groupby(PROBLEM, sort=False, dropna=False):
-        first: Any = rows.iloc[0]
-        sparse = "" if first.nnz == first.n * first.d else f", {first.nnz} nonzeros"
-        more = "" if first.loss == "hinge" else f", {first.loss}"
-        title = f"{first.dataset}: {first.n} x {first.d}{sparse}, C = {show_C(first.C)}, bias {first.bias}{more}"
-        lines = [_terminal_line(runs) for _, runs in rows.groupby(["formulation", "solver"], sort=False)]
-        blocks.append(f"{_cut(plain(title), width)}\n{_fit(lines, width)}")
-    return "\n\n".join(blocks)
-
-
-def _terminal_line(runs: pd.DataFrame) -> list[str]:
-    statuses = runs["status"].value_counts(sort=False)
-    times = f" x{len(runs)}" if len(runs) > 1 else ""
-    status = ", ".join(f"{s} {k}" for s, k in statuses.items()) if len(statuses) > 1 else runs["status"].iloc[0] + times
-    fine = runs["status"].isin(named(success=True))
-    good = runs[fine] if fine.any() else runs
-    spent = (good["build_seconds"].fillna(0.0) + good["solve_seconds"]).median()
-    message = next((m for m in [*runs[~fine]["message"], *runs["message"]] if m), "")
-    numbers = [short(runs["gap"].max()), short(runs["suboptimality"].max()), time_text(spent)]
-    counts = [count(good[name].astype("float64").median()) for name in ("passes", "iterations")]
-    name = plain(f"{runs['formulation'].iloc[0]} / {runs['solver'].iloc[0]}")
-    return [name, plain(status), *numbers, *counts, plain(message)]
-
-
-def _fit(lines: list[list[str]], width: int) -> str:
-    """The table; a message that its column has no room for goes below its line."""
-    headers = ["formulation / solver", "status", "gap", "subopt.", "time", "passes", "iter.", "message"]
-    used = [max(len(headers[k]) + 2, *(len(line[k]) for line in lines)) for k in range(7)]  # tabulate pads headers
-    used[0] = max(min(used[0], width - sum(used[1:]) - 2 * 6), 16)
-    left = width - sum(used) - 2 * 7
-    beside = left >= max(len(line[7]) for line in lines) > 0
-    shown = [[_cut(line[0], used[0]), *line[1:7], *([line[7]] if beside else [])] for line in lines]
-    align = ("left", "left", "right", "right", "right", "right", "right", "left")[: 7 + beside]
-    text = tabulate(shown, headers[: 7 + beside], tablefmt="simple", colalign=align, disable_numparse=True)
-    head, rule, *rows = text.splitlines()
-    out = [head, rule]
-    for row, line in zip(rows, lines, strict=True):
-        out.append(row)
-        if not beside:
-            out += textwrap.wrap(
-                line[7], width, initial_indent="    ", subsequent_indent="    ", max_lines=3, placeholder=" …"
-            )
-    return "\n".join(_cut(line.rstrip(), width) for line in out)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

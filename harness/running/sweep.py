@@ -210,7 +210,7 @@ def run_cells(cells: Sequence[Cell], config: Config, name: str, command: str) ->
     asked = plan(cells, load(cells, cache.folder() / "data"))
     planned = list({one.key: one for one in asked}.values())  # cells that come to the same thing are one
     earlier = [] if config["fresh"] else earlier_runs(out, name)
-    folder = new_folder(out, name)
+    folder = new_folder(out, name, config.get("name"))
     digests = {one.cell.dataset_name: one.data.digest for one in planned}
     write_provenance(folder, command, [one.cell.__dict__ for one in planned], digests)
     sweep = Sweep(folder, config["reference"] or None, earlier)

@@ -55,7 +55,7 @@ def test_all_choices_and_those_of_ones_own_are_offered(tmp_path):
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("marginbench ru", "run"),
+        ("marginbench ru", "run runs"),
         ("marginbench run dataset=br", "breast_cancer"),
         ("marginbench run dataset=a9a,wi", "a9a,wide a9a,wine"),
         ("marginbench run method=pegasos solver.b", "solver.batch="),

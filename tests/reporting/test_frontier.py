@@ -22,6 +22,7 @@ from marginbench.harness.reporting import frontier, report, tables
 from marginbench.harness.reporting.comparison import Comparison
 from marginbench.harness.reporting.frontier import ACCURACIES, BEST, frontiers, reached
 
+FRONTIER_COLUMNS = "dataset,n,d,nnz,C,bias,loss,method,kind,accuracy,seconds,passes,problem,title\n"
 OWN = {"solver": {"_target_": "marginbench.solvers.mine.Mine"}, "formulation": {"_target_": "x"}}
 
 
@@ -206,7 +207,7 @@ def test_passes_use_one_unit_for_all_methods_of_a_problem():
 @pytest.mark.parametrize("records", [[], [failure("failed")], [failure("skipped", "s"), failure("crashed", "c")]])
 def test_nothing_reached_is_no_frontier_and_no_error(records):
     assert frontiers(Comparison.of(records)) == []
-    assert tables.csv(frontier.frame([])) == "dataset,n,d,nnz,C,bias,loss,method,kind,accuracy,seconds,passes\n"
+    assert tables.csv(frontier.frame([])) == FRONTIER_COLUMNS
     assert frontier.markdown([]) == ""
     assert 'data-frontier="' not in report.page(records, tables.table(records), "t", "c")
 

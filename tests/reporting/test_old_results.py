@@ -14,6 +14,8 @@ from marginbench.harness.records.store import Store
 from marginbench.harness.references.computed import read_bounds
 from marginbench.harness.reporting.comparison import Comparison
 from marginbench.harness.reporting.frontier import BEST, frontiers
+from marginbench.harness.reporting.tables import IDENTITY
+from marginbench.harness.reporting.variation import ALWAYS
 
 STORED = Path(__file__).resolve().parents[1] / "data" / "v0.1"
 
@@ -37,16 +39,17 @@ def test_every_record_and_every_reference_is_read_and_none_is_touched(folder):
     assert {path.name: path.read_bytes() for path in (folder / "cells").iterdir()} == before
 
 
-def test_its_report_has_all_rows_with_the_numbers_of_then(folder, capsys):
+def test_its_report_has_all_rows_with_the_numbers_of_then(folder, tmp_path, capsys):
     then = pd.read_csv(folder / "table.csv")
-    assert main(["report", str(folder)]) == 0
+    assert main(["report", str(folder), "--out", str(tmp_path / "new")]) == 0
     assert "12 cells: 5 solved, 4 inaccurate, 2 skipped, 1 infeasible" in capsys.readouterr().out
-    now = pd.read_csv(folder / "table.csv")
-    added = now.columns.difference(then.columns)
-    assert set(added) == {name for names in ADDED.values() for name in names}
-    assert now[added].isna().all(axis=None)  # what was not measured then is not known now
-    pd.testing.assert_frame_equal(now.drop(columns=added), then)
-    page = (folder / "report.html").read_text()
+    now = pd.read_csv(tmp_path / "new" / "table.csv")
+    later = [name for names in ADDED.values() for name in names]
+    assert set(now.columns.difference(then.columns)) == {*later, *IDENTITY, *ALWAYS}
+    assert now[later].isna().all(axis=None)  # what was not measured then is not known now
+    pd.testing.assert_frame_equal(now[then.columns], then)
+    assert now[["problem", "budget.gap", "budget.seconds"]].notna().all(axis=None)
+    page = (tmp_path / "new" / "report.html").read_text()
     assert "A choice between two solvers of BoxDual" in page  # the methods are explained under their old names too
     assert "Updates and Novikoff" in page
 
