@@ -96,6 +96,25 @@ class LabelsFlipped(Right):
         yield from ascent(program.X, -program.y, program.lam, program.weight, program.intercept, self.dice())
 
 
+class FirstLabel(Right):
+    """Takes the class of the first row for the negative one, as code does that maps labels as it meets them."""
+
+    def iterates(self, program):
+        for it in super().iterates(program):
+            yield Iterate(it.x if program.y[0] < 0 else -it.x, claim=it.claim)
+
+
+class WholeSixteenths(Right):
+    """Rounds the data to a grid that the smallest step of a feature does not survive when it is halved."""
+
+    def iterates(self, program):
+        X = program.X.toarray() if sp.issparse(program.X) else program.X
+        yield from ascent(
+            np.round(4.0 * X) / 4.0 if np.abs(X).max() < 4.0 else X,
+            program.y, program.lam, program.weight, program.intercept, self.dice(),
+        )  # fmt: skip
+
+
 class StopsEarly(Right):
     """Claims convergence after its first twenty steps."""
 

@@ -89,7 +89,7 @@ def test_a_solver_that_is_right_keeps_everything(folder):
     assert card.ok, card.text()
     assert all(row.kept and row.passes["1e-08"] is not None for row in card.rows)
     assert {line.contract for line in card.lines if line.result != "pass"} == {"memory"}  # Here does not measure it
-    assert "pass: Right keeps 3 of 3 problems to 1e-06 and 22 of 22 contracts" in card.text()
+    assert "pass: Right keeps 3 of 3 problems to 1e-06 and 31 of 31 contracts" in card.text()
 
 
 def test_a_solver_that_does_nothing_keeps_no_problem(folder):
@@ -139,8 +139,10 @@ def test_a_wrong_optimum_is_found_and_its_cause_named(name, problems, words, fol
         ("ReturnsAverage", "ends with its best point"),
         ("StaleState", "no stale state"),
         ("DenseOnly", "dense and CSR the same"),
-        ("PenalisedBias", "scaling of data with C"),
-        ("LabelsFlipped", "label swap"),
+        ("PenalisedBias", "a problem that is not stored"),
+        ("LabelsFlipped", "a problem that is not stored"),
+        ("FirstLabel", "label swap"),
+        ("WholeSixteenths", "scaling of data with C"),
     ],
 )
 def test_a_broken_contract_is_found(name, contract):
@@ -167,11 +169,18 @@ def test_data_that_cannot_be_written_to_stop_a_solver_that_does(folder):
 
 
 def test_a_contract_is_broken_when_it_is_broken_in_one_setting():
-    (line,) = check(subject("PenalisedBias", "none", "free"), ("row permutation",))
+    (line,) = check(subject("PenalisedBias", "none", "free"), ("a problem that is not stored",))
     assert line.result == "fail"
     assert "bias free" in line.sentence
-    (line,) = check(subject("PenalisedBias", "none"), ("row permutation",))
+    (line,) = check(subject("PenalisedBias", "none"), ("a problem that is not stored",))
     assert line.result == "pass"
+
+
+def test_an_answer_to_another_problem_is_one_complaint():
+    """It is as wrong on every transformed problem, which says nothing new."""
+    names = ("a problem that is not stored", "row permutation", "label swap", "feature permutation", "Fortran order")
+    lines = check(subject("LabelsFlipped", "free"), names)
+    assert [line.contract for line in lines if line.result == "fail"] == ["a problem that is not stored"]
 
 
 def test_in_processes_of_their_own_the_right_solver_passes_and_a_crash_breaks_one_line(folder):
