@@ -13,7 +13,20 @@ from marginbench.harness.errors import InputError, StoreError
 from marginbench.harness.interruption import ended_by_signals
 from marginbench.harness.printable import Printable, printable
 
-VERBS = ("run", "runs", "report", "validate", "reproduce", "reference", "list", "doctor", "help", "completion")
+VERBS = (
+    "run",
+    "runs",
+    "report",
+    "validate",
+    "reproduce",
+    "bundle",
+    "show",
+    "reference",
+    "list",
+    "doctor",
+    "help",
+    "completion",
+)
 """Each a module of `harness.commands`, imported only when it is asked for."""
 
 WITH_VALUE = ("--config-dir", "-cd", "--cfg", "-c", "--package", "-p", "--info", "-i", "--out", "--json", "--markdown")

@@ -33,7 +33,7 @@ ROOMS = {
     ),
     "harness/running": (
         *("harness.model", "harness.rowops", "harness.records", "harness.cell", "harness.references"),
-        *("harness.files", "harness.matrices", *TOOLS),
+        *("harness.files", "harness.matrices", "harness.old_names", *TOOLS),
     ),
     "harness/compose": ("harness.cell", "harness.config_files", "harness.solver_spec"),
     "harness/commands": ("harness", *TOOLS),

@@ -3,12 +3,12 @@
 import csv
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from clones import clone
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = re.search(r"## Ten typical changes\n(.*?)\n\n`", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
@@ -17,14 +17,7 @@ TABLE = re.search(r"## Ten typical changes\n(.*?)\n\n`", (ROOT / "CONTRIBUTING.m
 @pytest.fixture
 def tree(tmp_path) -> Path:
     """A copy of what is installed. On the path before the installed one, it is `marginbench`."""
-    for name in ("__init__.py", "__main__.py", "conf", "datasets", "harness", "solvers", "results/reference"):
-        source, target = ROOT / name, tmp_path / "marginbench" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, target)
-    return tmp_path / "marginbench"
+    return clone(tmp_path) / "marginbench"
 
 
 def edit(path: Path, old: str, new: str) -> None:

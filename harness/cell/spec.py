@@ -1,14 +1,11 @@
 """What a cell is made of: its configuration, and the data set, problem, formulation and solver that it names."""
 
-import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,17 +103,8 @@ def routes_of(solver: Solver, formulations: Mapping[str, Formulation]) -> list[l
 
 
 def library_versions(solver: Solver) -> dict[str, str]:
-    """What runs under a solver's name: its own source, and the installed libraries it wraps."""
-    module = type(solver).__module__
-    found = {module: _source(module)}
-    return found | {name: _version(name) for name in solver.requires if importlib.util.find_spec(name) is not None}
-
-
-@cache
-def _source(module: str) -> str:
-    """A short hash of a module's source, so that an edited solver does not find its old results."""
-    file = getattr(sys.modules[module], "__file__", None)
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:12] if file else "unknown"
+    """The installed libraries that a solver wraps."""
+    return {name: _version(name) for name in solver.requires if importlib.util.find_spec(name) is not None}
 
 
 @cache

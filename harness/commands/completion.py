@@ -53,7 +53,8 @@ FLAGS = {
     "run": ("--config-dir", "--cfg", "--resolve", "--package", "--info", "--multirun"),
     "validate": ("--config-dir", "--json", "--markdown"),
     "report": ("--out",),
-    "reproduce": ("--out",),
+    "reproduce": ("--out", "--config-dir"),
+    "bundle": ("--out", "--include-data"),
     "reference": ("--check", "--config-dir"),
     "list": ("--config-dir",),
 }

@@ -14,10 +14,12 @@ usage: marginbench VERB [key=value ...]
 
   run         one cell, or with lists (key=a,b) or experiment=NAME a sweep
   runs        [DIR]: the runs in a results folder, with date, cells, state and size
-  report      PATH...: tables, figures and report again from stored records, in a new folder
+  report      PATH|FILE.zip...: tables, figures and report again from stored records, in a new folder
   validate    solver=NAME|FILE.py:Class: a solver against the reference problems
   reference   compute and prove an optimum; --check re-proves the stored ones
-  reproduce   PATH: run a stored report's cells again and compare
+  reproduce   PATH|FILE.zip: run a stored report's cells again and compare
+  bundle      PATH: one file with all that is needed to read a run and to run it again
+  show        CELL: one record in full
   list        [dataset|formulation|solver|method|experiment [NAME]|pairs]: what there is
   doctor      what this machine can measure and enforce
   help        [VERB]: every option with its default and meaning
@@ -59,15 +61,27 @@ VERB_TEXTS = {
     "One cell, or with lists a sweep: each cell in a process of its own.",
     "validate": "usage: marginbench validate solver=NAME|FILE.py:Class [key=value ...]\n\n"
     "A solver against the reference problems and its contracts. --json FILE and --markdown FILE write the scorecard.",
-    "report": "usage: marginbench report PATH... [--out DIR]\n\n"
+    "report": "usage: marginbench report PATH|FILE.zip... [--out DIR]\n\n"
     "Tables, figures and report again from stored records. Several folders are merged. Nothing is written into them:\n"
     "the report and a copy of the records go to DIR (default: a new folder below results/report).",
     "runs": "usage: marginbench runs [DIR]\n\n"
     "The runs below DIR (default: results) with date, cells, state and size. The state is `complete`, `interrupted`\n"
     "(Ctrl-C, SIGTERM, SIGHUP) or `unfinished` (ended from outside, or still running).",
-    "reproduce": "usage: marginbench reproduce PATH [NAME=FILE ...] [--out DIR]\n\n"
-    "Run the cells of a stored report again and say which verdicts, values and rankings hold. Data files are not part\n"
-    "of a report: give them by the name of their data set. The new results go to DIR (default: results).",
+    "reproduce": "usage: marginbench reproduce PATH|FILE.zip [NAME=FILE ...] [data=DIR] [FILE.py:Class ...]\n\n"
+    "Run the cells of a stored report again and say, claim by claim, which verdicts, values and rankings hold.\n"
+    "Data files are given by the name of their data set, or by their folder (data=DIR, or MARGINBENCH_DATA); their\n"
+    "content has to be that of then. Nothing from the results is executed: name the files of solvers that are not\n"
+    "part of marginbench, or add a folder of configurations (--config-dir DIR). @FILE.py:Class is the source that the\n"
+    "results bring along. limits.seconds and limits.memory_mb are yours; those of the record apply where they are\n"
+    "lower. The new results go below --out DIR (default: results).",
+    "bundle": "usage: marginbench bundle PATH [--out FILE.zip] [--include-data]\n\n"
+    "One file that a colleague or an archive can take: records, configurations, references, report, versions, digests\n"
+    "and sources of data, the source of own solvers, and a README with the one command that reproduces it.\n"
+    "--include-data adds the arrays of data files: do so where their licences allow it. `reproduce` and `report` read\n"
+    "the file as it is.",
+    "show": "usage: marginbench show CELL [FOLDER]\n\n"
+    "One record in full, as JSON. CELL is its file, or the beginning of its hash, which is looked for below FOLDER\n"
+    "(default: results).",
     "reference": "usage: marginbench reference [NAME ...] [--check] [key=value ...]\n\n"
     "Compute and prove optima of the reference problems that have none. --check proves the stored ones again from the\n"
     "data, with no solver. With options of `run` (dataset=, problem.C=, ...) it is about problems of your own.",

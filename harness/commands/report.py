@@ -7,11 +7,12 @@ it was made from, so that it can itself be reported, merged and reproduced.
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from marginbench.harness.commands.options import split_flags
-from marginbench.harness.commands.stored import stored_records
+from marginbench.harness.commands.stored import opened, stored_records
 from marginbench.harness.commands.summary import finish
 from marginbench.harness.errors import InputError, StoreError
 from marginbench.harness.printable import printable
@@ -25,16 +26,24 @@ def main(arguments: Sequence[str]) -> int:
     flags, paths = split_flags(arguments, {"--out": "DIR"})
     if not paths:
         raise InputError("report: which results? Give one folder or more, as in results/comparison/2026-01-31_12-00-00")
-    sources = [Path(path) for path in paths]
     if "--out" in flags:
-        _check_out(Path(flags["--out"]), sources)
-    records = {record.hash: record for path in paths for record in stored_records(path) if _has_key(record)}
+        _check_out(Path(flags["--out"]), [Path(path) for path in paths])
     command = " ".join(["marginbench", "report", *arguments])
-    folder = _made(Path(flags["--out"])) if "--out" in flags else new_folder(Path("results"), "report", link=False)
-    write_provenance(folder, command, [record.cell for record in records.values()], {}, sources)
-    _copy(records, sources, folder)
-    title = " + ".join(dict.fromkeys(path.resolve().parent.name for path in sources))
-    return finish(list(records.values()), folder, command, title=title)
+    with ExitStack() as stack:
+        sources = [stack.enter_context(opened(path)) for path in paths]
+        found = [stored_records(source) for source in sources]
+        records = {record.hash: record for one in found for record in one.records if _has_key(record)}
+        folder = _made(Path(flags["--out"])) if "--out" in flags else new_folder(Path("results"), "report", link=False)
+        write_provenance(folder, command, [record.cell for record in records.values()], {}, [Path(p) for p in paths])
+        _copy(records, sources, folder)
+    title = " + ".join(dict.fromkeys(_title(Path(path)) for path in paths))
+    code = finish(list(records.values()), folder, command, title=title)
+    return code or int(any(one.unreadable for one in found))
+
+
+def _title(path: Path) -> str:
+    """The experiment of a run's folder, the name of a bundle."""
+    return path.stem if path.is_file() else path.resolve().parent.name
 
 
 def _check_out(out: Path, sources: Sequence[Path]) -> None:

@@ -62,9 +62,9 @@ class Composer:
         """The configuration for overrides without lists, as plain data with the choices under `choices`."""
         return plain(self.build(overrides))
 
-    def part(self, group: str, name: str) -> dict[str, Any] | None:
+    def part(self, group: str, name: str, overrides: Sequence[str] = ()) -> dict[str, Any] | None:
         """One choice of a group alone, as plain data; None where there is no such choice."""
-        return self.config([f"{group}={name}"])[group] if name in self.names(group) else None
+        return self.config([f"{group}={name}", *overrides])[group] if name in self.names(group) else None
 
     def build(self, overrides: Sequence[str], absent: list[NoSuchOption] | None = None) -> Composed:
         """The configuration before interpolation. Options it does not have go to `absent`, if that is given."""

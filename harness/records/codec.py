@@ -8,7 +8,7 @@ without end, unknown or missing fields and values of the wrong type are all refu
 import json
 import math
 import re
-from dataclasses import fields
+from dataclasses import MISSING, Field, fields
 from pathlib import PurePath
 from typing import Any, get_args, get_type_hints
 
@@ -114,7 +114,7 @@ def record_from_plain(data: Any, schema: int = SCHEMA) -> Record:
     """The record, every field checked. `schema`: that of the version which wrote it, this one or an earlier."""
     if isinstance(data, dict):
         later = {name for since, names in ADDED.items() if since > schema for name in names}
-        data = {f.name: f.default for f in fields(Record) if f.name in later} | data
+        data = {f.name: _default(f) for f in fields(Record) if f.name in later} | data
     if not isinstance(data, dict) or set(data) != set(TYPES):
         raise Damaged("the fields are not those of a record")
     for name, value in data.items():
@@ -122,12 +122,17 @@ def record_from_plain(data: Any, schema: int = SCHEMA) -> Record:
             raise Damaged(f"{name} is a {type(value).__name__}")
     if data["status"] not in STATUSES:
         raise Damaged(f"status {data['status'][:40]!r} is unknown")
-    if not all(isinstance(version, str) for version in data["versions"].values()):
-        raise Damaged("versions are not all text")
+    for name in ("versions", "code"):
+        if not all(isinstance(entry, str) for entry in data[name].values()):
+            raise Damaged(f"{name} are not all text")
     for entry in data["curve"]:
         if not isinstance(entry, dict) or not all(type(v) in (int, float, type(None)) for v in entry.values()):
             raise Damaged("the curve holds something other than numbers")
     return Record(**data)
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _kinds(name: str) -> tuple[type, ...]:

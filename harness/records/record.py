@@ -3,10 +3,15 @@
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-SCHEMA = 3
-"""2: the bounds of rounding errors, and the own D beside the one that decides. 3: false claims and hidden time."""
+SCHEMA = 4
+"""2: the bounds of rounding errors, and the own D beside the one that decides. 3: false claims and hidden time. 4: the
+code that made the record."""
 
-ADDED = {2: ("own_dual", "primal_error", "dual_error", "gap_error"), 3: ("false_claim", "unaccounted_seconds")}
+ADDED: dict[int, tuple[str, ...]] = {
+    2: ("own_dual", "primal_error", "dual_error", "gap_error"),
+    3: ("false_claim", "unaccounted_seconds"),
+    4: ("code",),
+}
 """Fields that came with a schema. A record of an earlier one is read with their defaults."""
 
 
@@ -73,7 +78,10 @@ class Record:
     curve: list[dict[str, Any]] = field(default_factory=list)
     """One entry per evaluated iterate: iteration, seconds, primal, dual, gap, own_residual; and bound, where theory
     promises one of P - P*."""
+    code: dict[str, str] = field(default_factory=dict)
+    """Source file -> short hash of its content, for all that computed this. Files of the user's own begin with `./`."""
     versions: dict[str, str] = field(default_factory=dict)
+    """Of the libraries that computed this, and of Python."""
     machine: dict[str, Any] = field(default_factory=dict)
     schema: int = SCHEMA
 

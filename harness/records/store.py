@@ -3,33 +3,43 @@
 A record is written under a temporary name, synced, and renamed: a reader sees all of it or nothing, and a second writer
 of the same cell replaces the whole file. A file is
 
-    {"schema": 3, "sha256": "<of the payload>", "record": <payload>}
+    {"schema": 4, "sha256": "<of the payload>", "record": <payload>}
 
-Reading executes nothing, follows no link and believes no path: a folder may come from a stranger. What cannot be used
-is moved to `<folder>/damaged/`, named in `Store.damaged`, and counts as not there.
+Reading executes nothing, writes nothing, follows no link and believes no path: a folder may come from a stranger. What
+cannot be used stays where it is, is named in `Store.damaged`, and counts as not there.
 """
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
 import stat
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from marginbench.harness.files import write_atomically
 from marginbench.harness.records.codec import Damaged, dumps, loads, record_from_plain, record_to_plain
 from marginbench.harness.records.record import SCHEMA, Record
+from marginbench.harness.records.sizes import fitted, misfit
 
 LARGEST_FILE = 64 * 2**20
 """Bytes beyond which a file is not a record."""
+
+FRAME_SIZE = 200
+"""Bytes around a record, at most."""
+
+ASKED, ANSWERED = 16, 8
+"""Hexadecimal digits of the two parts of a key."""
 
 NAME = re.compile(r"[0-9a-f]{16,64}")
 FRAME = re.compile(rb'\{"schema": (\d{1,9}), "sha256": "([0-9a-f]{64})", "record": (.*)\}\n', re.DOTALL)
 NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def cell_key(
+def asked_key(
     problem: str,
     formulation: dict[str, Any],
     solver: dict[str, Any],
@@ -37,15 +47,25 @@ def cell_key(
     limits: dict[str, Any],
     seed: int,
     repeat: int,
-    versions: dict[str, str],
 ) -> str:
-    """The name of a cell: a hash of everything its result may depend on, and of nothing else.
+    """The name of what is asked: a hash of the data, the problem and the resolved configuration.
 
     `problem` names data and judged problem by their content; the names that a user gave to a data set, a method or
     a solver do not enter, and neither does the order of settings or whether 10 was written 10.0.
     """
-    parts = [SCHEMA, problem, formulation, solver, budget, limits, seed, repeat, versions]
-    return hashlib.sha256(dumps(_integral(parts)).encode()).hexdigest()[:20]
+    return _hash([problem, formulation, solver, budget, limits, seed, repeat], ASKED)
+
+
+def cell_key(asked: str, code: Mapping[str, str], versions: Mapping[str, str]) -> str:
+    """The name of a cell: what is asked, and a hash of the code and of the libraries that answer it.
+
+    Two answers of different code to the same question have names that begin alike: see `Store.answers`.
+    """
+    return asked + _hash([SCHEMA, dict(code), dict(versions)], ANSWERED)
+
+
+def _hash(parts: list[Any], digits: int) -> str:
+    return hashlib.sha256(dumps(_integral(parts)).encode()).hexdigest()[:digits]
 
 
 def _integral(value: Any) -> Any:
@@ -58,7 +78,9 @@ def _integral(value: Any) -> Any:
 
 def encode(record: Record) -> bytes:
     """The file of a record; Damaged when it holds something that could not be read again."""
-    payload = dumps(record_to_plain(record)).encode()
+    payload = dumps(record_to_plain(fitted(record))).encode()
+    if len(payload) > LARGEST_FILE - FRAME_SIZE:
+        raise Damaged(f"{len(payload)} bytes: too large for a record")
     record_from_plain(loads(payload))
     digest = hashlib.sha256(payload).hexdigest()
     return b'{"schema": %d, "sha256": "%s", "record": %s}\n' % (SCHEMA, digest.encode(), payload)
@@ -70,7 +92,8 @@ def decode(data: bytes, name: str) -> Record:
     if frame is None:
         raise Damaged("cut short, or not a record")
     if not 1 <= int(frame[1]) <= SCHEMA:
-        raise Damaged(f"written with schema {int(frame[1])}, this is schema {SCHEMA}")
+        made = "a newer marginbench" if int(frame[1]) > SCHEMA else "no marginbench"
+        raise Damaged(f"written by {made}: schema {int(frame[1])}, this one reads 1 to {SCHEMA}")
     if hashlib.sha256(frame[3]).hexdigest().encode() != frame[2]:
         raise Damaged("the checksum does not fit")
     record = record_from_plain(loads(frame[3]), int(frame[1]))
@@ -78,16 +101,19 @@ def decode(data: bytes, name: str) -> Record:
         raise Damaged(f"says schema {int(frame[1])} outside and {record.schema} inside")
     if f"{record.hash}.json" != name:
         raise Damaged(f"holds the cell {record.hash[:64]!r}")
+    if reason := misfit(record):
+        raise Damaged(reason)
     return record
 
 
 class Store:
-    """Records of one results folder. `damaged`: file name -> why it was set aside, for those met so far."""
+    """Records of one results folder. `damaged`: file name -> why it cannot be used, for those met so far."""
 
     def __init__(self, folder: Path):
         self.folder = Path(folder)
         self.cells = self.folder / "cells"
         self.damaged: dict[str, str] = {}
+        self._names: dict[str, list[str]] | None = None
 
     def put(self, record: Record) -> Path:
         """Write a record; when this returns it is on the disk, whole, under its name."""
@@ -101,10 +127,30 @@ class Store:
 
     def records(self) -> list[Record]:
         """All records that can be used, in the order of their names."""
+        return [record for name in self._listed() if (record := self._read(name)) is not None]
+
+    def answers(self, asked: str) -> list[Record]:
+        """All records that answer a question, whatever code made them."""
+        if self._names is None:
+            self._names = defaultdict(list)
+            for name in self._listed():
+                self._names[name[:ASKED]].append(name)
+        return [record for name in self._names.get(asked, ()) if (record := self._read(name)) is not None]
+
+    def without_code(self) -> int:
+        """How many records have the shorter keys of schemas 1 to 3, in which the code does not enter."""
+        names = (name.removesuffix(".json") for name in self._listed())
+        return sum(NAME.fullmatch(name) is not None and len(name) < ASKED + ANSWERED for name in names)
+
+    def _listed(self) -> list[str]:
+        """Names of the files; none where `cells` is a link or no folder."""
         if self.cells.is_symlink() or not self.cells.is_dir():
             return []
-        names = sorted(entry.name for entry in os.scandir(self.cells) if not entry.name.startswith("."))
-        return [record for name in names if (record := self._read(name)) is not None]
+        try:
+            return sorted(entry.name for entry in os.scandir(self.cells) if not entry.name.startswith("."))
+        except OSError as error:
+            self.damaged["cells"] = f"cannot be opened: {error.strerror}"
+            return []
 
     def _read(self, name: str) -> Record | None:
         with contextlib.ExitStack() as stack:
@@ -117,7 +163,8 @@ class Store:
             except FileNotFoundError:
                 return None
             except OSError as error:
-                self._set_aside(name, f"cannot be opened: {error.strerror}", None)
+                link = error.errno in (errno.ELOOP, errno.EMLINK)
+                self.damaged[name] = "a link" if link else f"cannot be opened: {error.strerror}"
                 return None
             status = os.fstat(file)
             try:
@@ -127,19 +174,8 @@ class Store:
                     raise Damaged(f"{status.st_size} bytes: too large for a record")
                 return decode(_read_all(file), name)
             except Damaged as reason:
-                self._set_aside(name, str(reason), status.st_ino)
+                self.damaged[name] = str(reason)
                 return None
-
-    def _set_aside(self, name: str, reason: str, inode: int | None) -> None:
-        """Name it, and move it where the next reader need not look. In a folder that is read-only it stays."""
-        self.damaged[name] = reason
-        aside = self.folder / "damaged"
-        with contextlib.suppress(OSError):
-            aside.mkdir(exist_ok=True)
-            if self.cells.is_symlink() or aside.is_symlink():
-                return
-            if inode is None or os.lstat(self.cells / name).st_ino == inode:  # not yet replaced by a good one
-                os.replace(self.cells / name, aside / name)
 
 
 def _read_all(file: int) -> bytes:

@@ -1,60 +1,118 @@
-"""Run a stored report's cells again, and say what still holds: verdicts, values, rankings.
+"""The cells of stored records, made again from what the reader has.
 
-Nothing of the stored folder is executed or followed: a cell is made from the configurations of this installation, by
-name; from the record come plain settings (numbers, words) for options that exist here. A data file is read only where
-the user names it. A cell that cannot be made this way, or whose data have another digest, is said to be so.
+Nothing of the stored folder is executed or followed. A cell is made from the configurations of this installation, by
+name, and from solver files that the user names. From the record come plain settings (numbers, words) for options that
+exist here. A data file is read only where the user says, and only if its content is that of then. Limits are those of
+the record, but never above the reader's own.
 """
 
-from collections import defaultdict
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
-
-from tabulate import tabulate
 
 from marginbench.harness.cell.spec import Cell
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.records.record import Record
+from marginbench.harness.running.mapped_data import Data
+from marginbench.harness.running.sweep import Planned, data_key, load, plan
 
 Config = dict[str, Any]
 PLAIN = (int, float, str, bool, type(None))
-CLEAR = 2.0
-"""A ranking counts as changed when both runs saw a ratio of times above this, in opposite directions."""
 
 
 @dataclass(frozen=True)
-class Rerun:
-    """One cell, then and now; `now` is None where it could not be run, and `note` says why or what changed."""
+class OwnSolver:
+    """A solver file that the user named. `word`: what tables call it, `mine.py:Mine`."""
+
+    word: str
+    config: Config
+
+
+@dataclass(frozen=True)
+class Means:
+    """What the reader has and allows."""
+
+    local: Callable[[str, str], Config | None]
+    """Group and name -> configuration of this installation, None where there is none."""
+    limits: Config = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Data set -> the file that the user says it is in."""
+    folders: Sequence[Path] = ()
+    """Where data files are looked for by name."""
+    by_digest: Path | None = None
+    """Of a bundle: a folder with a folder for each data digest."""
+    solvers: Sequence[OwnSolver] = ()
+
+
+@dataclass(frozen=True)
+class Again:
+    """A record and its cell of now; or `reason`, the sentence why there is none."""
 
     then: Record
-    now: Record | None
-    note: str = ""
-
-    @property
-    def holds(self) -> bool:
-        return self.now is not None and not self.note
+    planned: Planned | None = None
+    reason: str = ""
+    capped: str = ""
+    """Which limits are lower than then."""
 
 
-def cell_again(record: Record, local: Callable[[str, str], Config | None], files: Mapping[str, str]) -> Cell | str:
-    """The cell of a record, made from local configurations; or the sentence why that cannot be."""
-    said = record.cell
-    parts = {}
-    for group, name in (("formulation", record.formulation), ("solver", record.solver), ("dataset", record.dataset)):
-        if group == "dataset" and name in files:
-            named = local("dataset", name) or {}  # how its file is read; a name that stands for no file says nothing
-            parts[group] = {**(named if "path" in named else local("dataset", "file") or {}), "path": files[name]}
-            continue
-        if group == "dataset" and "path" in _dict(said.get(group)):
-            return f"the data file is not part of the results: give it as {name}=FILE"
-        config = local(group, name)
-        if config is None:
-            return f"there is no {group} '{name}' in this installation"
-        parts[group] = _with_settings(config, _dict(said.get(group)))
-    return Cell(
+class Loaded:
+    """Data sets by their configuration, each loaded once; what cannot be loaded is tried once, too."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data: dict[str, Data] = {}
+        self.failed: dict[str, str] = {}
+
+    def of(self, cell: Cell) -> Data:
+        key = data_key(cell)
+        if key in self.failed:
+            raise InputError(self.failed[key])
+        if key not in self.data:
+            try:
+                self.data |= load([cell], self.folder)
+            except (ValueError, TypeError, ArithmeticError, MemoryError, LookupError, AttributeError, OSError) as error:
+                self.failed[key] = f"its data cannot be made: {type(error).__name__}: {str(error)[:300]}"
+                if isinstance(error, InputError):
+                    self.failed[key] = str(error)
+                raise InputError(self.failed[key]) from None
+        return self.data[key]
+
+
+def again(record: Record, means: Means, loaded: Loaded) -> Again:
+    """The cell of a record, checked as far as can be without running it."""
+    try:
+        cell, capped = cell_again(record, means)
+        data = loaded.of(cell)
+        needed = record.problem.partition("-")[0]
+        if data.digest[:16] != needed:
+            where = f"the file {cell.dataset['path']}" if "path" in cell.dataset else f"data set {record.dataset}"
+            raise InputError(f"{where} holds other data here: digest {data.digest[:16]}, needed {needed[:16]}")
+        (planned,) = plan([cell], loaded.data)
+    except InputError as error:
+        return Again(record, reason=str(error))
+    except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
+        return Again(record, reason=f"its settings make no cell: {type(error).__name__}: {str(error)[:200]}")
+    return Again(record, planned, capped=capped)
+
+
+def cell_again(record: Record, means: Means) -> tuple[Cell, str]:
+    """The cell of a record from what the reader has, and which of its limits are lower; InputError where none is."""
+    said, parts, lacking = record.cell, dict[str, Config](), []
+    for group, made in (("formulation", _formulation), ("solver", _solver), ("dataset", _dataset)):
+        try:
+            parts[group] = made(record, means)
+        except InputError as error:
+            lacking.append(str(error))
+    if lacking:
+        raise InputError("; ".join(lacking))
+    limits, capped = _capped(_numbers(said.get("limits")), means.limits)
+    cell = Cell(
         **parts,
         problem=_numbers(said.get("problem")),
         budget=_numbers(said.get("budget")),
-        limits=_numbers(said.get("limits")),
+        limits=limits,
         dataset_name=record.dataset,
         formulation_name=record.formulation,
         solver_name=record.solver,
@@ -62,6 +120,80 @@ def cell_again(record: Record, local: Callable[[str, str], Config | None], files
         seed=record.seed,
         repeat=record.repeat,
     )
+    return cell, capped
+
+
+def _capped(stored: Config, own: Config) -> tuple[Config, str]:
+    limits, notes = dict(own), []
+    for name, most in own.items():
+        value = stored.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            limits[name] = min(value, most)
+            if value > most:
+                notes.append(f"limits.{name}={value:g} then, at most {most:g} here")
+    return limits, "; ".join(notes)
+
+
+def _formulation(record: Record, means: Means) -> Config:
+    local = means.local("formulation", record.formulation)
+    if local is None:
+        raise InputError(f"there is no formulation '{record.formulation}' in this installation")
+    return _with_settings(local, _dict(record.cell.get("formulation")))
+
+
+def _dataset(record: Record, means: Means) -> Config:
+    name, stored = record.dataset, _dict(record.cell.get("dataset"))
+    local = means.local("dataset", name)
+    if name not in means.files and "path" not in stored:
+        if local is None:
+            raise InputError(f"there is no data set '{name}' in this installation: --config-dir DIR adds your own")
+        asked = _with_settings(local, stored)
+        if _size(asked) > max(_size(local), 2**17 * means.limits.get("memory_mb", math.inf)):
+            raise InputError(f"its data have n = {asked['n']}, d = {asked['d']}: beyond limits.memory_mb")
+        return asked
+    as_file = local if local is not None and "path" in local else means.local("dataset", "file") or {}
+    if name not in means.files and (arrays := _bundled(record, means)) is not None:
+        return {**(means.local("dataset", "file") or {}), "path": str(arrays)}
+    path = means.files.get(name) or _found(record, means) or (local or {}).get("path")
+    if not path:
+        raise InputError(f"its data file is not part of the results: give it as {name}=FILE, or its folder as data=DIR")
+    return {**_with_settings(as_file, stored), "path": str(path)}
+
+
+def _size(config: Config) -> float:
+    """Entries of a generated matrix, as far as its settings tell; 2^17 of them take 1 MB."""
+    n, d = config.get("n"), config.get("d")
+    return float(min(n * d, 10**300)) if isinstance(n, int) and isinstance(d, int) else 0.0
+
+
+def _bundled(record: Record, means: Means) -> Path | None:
+    """The arrays of the data in a bundle, by their digest: what was read from a file is not read again as it was."""
+    digest = record.problem.partition("-")[0]
+    if means.by_digest is None or not digest.isalnum():
+        return None
+    return next(iter(sorted((means.by_digest / digest).glob("*.npz"))), None)
+
+
+def _found(record: Record, means: Means) -> Path | None:
+    """A file of the reader's with the name that the record gives, without its folders."""
+    said = str(_dict(record.cell.get("dataset")).get("path", ""))
+    base = PureWindowsPath(PurePosixPath(said).name).name
+    if not base or base.startswith("."):
+        return None
+    return next((folder / base for folder in means.folders if (folder / base).is_file()), None)
+
+
+def _solver(record: Record, means: Means) -> Config:
+    stored = _dict(record.cell.get("solver"))
+    for own in means.solvers:
+        if own.word == record.solver or own.config["_target_"] == stored.get("_target_"):
+            config = _with_settings(own.config, stored)
+            return config | ({"seed": record.seed} if config.get("seed") == "${seed}" else {})
+    local = means.local("solver", record.solver)
+    if local is None:
+        how = "give its file, as in PATH/mine.py:Class" if ":" in record.solver else "--config-dir DIR adds your own"
+        raise InputError(f"there is no solver '{record.solver}' in this installation: {how}")
+    return _with_settings(local, stored)
 
 
 def _dict(value: Any) -> Config:
@@ -73,71 +205,10 @@ def _numbers(value: Any) -> Config:
 
 
 def _with_settings(config: Config, stored: Config) -> Config:
-    """The local configuration with the stored settings of the same name, where they are plain and of the same kind."""
-    plain = {k: v for k, v in stored.items() if k in config and k != "_target_" and _is_plain(v)}
+    """The local configuration with the stored settings of the same name, where they are plain. Paths stay local."""
+    plain = {k: v for k, v in stored.items() if k in config and k not in ("_target_", "path") and _is_plain(v)}
     return {**config, **plain}
 
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, PLAIN) or (isinstance(value, list) and all(isinstance(entry, PLAIN) for entry in value))
-
-
-def compare(then: Record, now: Record | None) -> Rerun:
-    """The same problem, the same verdict, and enclosures of the optimum that meet."""
-    if now is None:
-        return Rerun(then, None, "interrupted before it ran")
-    if now.problem != then.problem:
-        return Rerun(then, now, "the data are not the same")
-    if now.status != then.status:
-        return Rerun(then, now, f"was {then.status}, is {now.status}")
-    for low, high in ((then, now), (now, then)):
-        if low.dual is not None and high.primal is not None and high.primal < low.dual - _rounding(low, high):
-            return Rerun(then, now, f"the bounds exclude each other: D = {low.dual}, P = {high.primal}")
-    return Rerun(then, now)
-
-
-def _rounding(low: Record, high: Record) -> float:
-    """What rounding may have done to D and P of records that carry no bound of it: those of version 0.1."""
-    bounded = low.dual_error is not None and high.primal_error is not None
-    return 0.0 if bounded or low.dual is None else 1e-9 * max(1.0, abs(low.dual))
-
-
-def rankings(pairs: Sequence[Rerun]) -> list[str]:
-    """Problems on which two methods clearly changed places, as sentences."""
-    times: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
-    for pair in pairs:
-        if pair.holds and pair.then.status == "solved" and pair.now is not None:
-            title = f"{pair.then.dataset}, C = {pair.then.C:g}, bias {pair.then.bias}"
-            method = f"{pair.then.formulation} / {pair.then.solver}"
-            times[title][method].append((pair.then.solve_seconds or 0.0, pair.now.solve_seconds or 0.0))
-    found = []
-    for title, methods in times.items():
-        best = {name: tuple(min(column) for column in zip(*runs, strict=True)) for name, runs in methods.items()}
-        for a, (a_then, a_now) in best.items():
-            for b, (b_then, b_now) in best.items():
-                if a_then * CLEAR < b_then and b_now * CLEAR < a_now:
-                    found.append(f"{title}: {a} was {b_then / a_then:.1f} times faster than {b}, now {b} is faster")
-    return found
-
-
-def text(pairs: Sequence[Rerun]) -> str:
-    """What does not hold, line by line, and the counts."""
-    rows = [
-        (p.then.dataset, f"{p.then.C:g}", p.then.bias, f"{p.then.formulation} / {p.then.solver}", p.note)
-        for p in pairs
-        if not p.holds
-    ]
-    changed = rankings(pairs)
-    table = tabulate(rows, headers=("dataset", "C", "bias", "method", "what changed"), tablefmt="simple") + "\n\n"
-    held = sum(p.holds for p in pairs)
-    lines = [f"{held} of {len(pairs)} verdicts and values hold; {len(changed)} clear rankings changed", *changed]
-    return (table if rows else "") + "\n".join(lines)
-
-
-def named_files(words: Sequence[str]) -> dict[str, str]:
-    """NAME=FILE pairs of the command line."""
-    pairs = [word.partition("=") for word in words]
-    for name, sign, path in pairs:
-        if not (name and sign and path):
-            raise InputError(f"reproduce {name}: give data files as NAME=FILE")
-    return {name: path for name, _, path in pairs}

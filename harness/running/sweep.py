@@ -5,9 +5,9 @@ import random
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -15,20 +15,33 @@ from tqdm import tqdm
 from marginbench.datasets import cache
 from marginbench.datasets.check import check
 from marginbench.datasets.digest import digest
-from marginbench.harness.cell.spec import Cell, Config, instantiate, judged_problem, library_versions
+from marginbench.harness.cell.spec import Cell, Config, instantiate, judged_problem
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import InputError, Problem, problem_key
 from marginbench.harness.model.solver import Solver
+from marginbench.harness.old_names import current_name
+from marginbench.harness.records.machine import this_machine
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.run_folder import earlier_runs, new_folder, write_provenance
-from marginbench.harness.records.store import Store, cell_key
+from marginbench.harness.records.solution import read_solution, write_solution
+from marginbench.harness.records.store import Store, asked_key, cell_key
 from marginbench.harness.references.computed import read_bounds, write_bounds
 from marginbench.harness.references.library import Library
+from marginbench.harness.running.earlier import Earlier
+from marginbench.harness.running.environment import write_environment
+from marginbench.harness.running.fingerprint import changed_code, code_of, versions_of
 from marginbench.harness.running.isolation import Isolation
 from marginbench.harness.running.job import Limits
 from marginbench.harness.running.mapped_data import Data, spill, stamp
 from marginbench.harness.running.optima import known_bounds
+from marginbench.harness.running.sources import write_sources
+
+KEEP = ("nothing", "solution")
+"""What may be kept of a cell beside its record."""
+
+LARGEST_SEED = 2**63
+"""A table's whole numbers have 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +54,26 @@ class Planned:
     problem: str
     key: str
     first: str
+    code: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    peer: bool = False
+    """Whether its solver wraps a library."""
+
+    @property
+    def targets(self) -> list[str]:
+        return [current_name(str(part.get("_target_", ""))) for part in (self.cell.solver, self.cell.formulation)]
+
+
+def data_key(cell: Cell) -> str:
+    """The name of a data set among those that are loaded."""
+    return json.dumps(cell.dataset, sort_keys=True)
 
 
 def load(cells: Sequence[Cell], folder: Path) -> dict[str, Data]:
     """Each distinct data set once, by its configuration."""
     loaded: dict[str, Data] = {}
     for cell in cells:
-        config = json.dumps(cell.dataset, sort_keys=True)
+        config = data_key(cell)
         if config not in loaded:
             try:
                 X, y = instantiate(cell.dataset)
@@ -63,24 +89,19 @@ def plan(cells: Sequence[Cell], loaded: dict[str, Data]) -> list[Planned]:
     """Every cell with its key, in order. Raises InputError for what cannot be."""
     planned = []
     for cell in cells:
-        data = loaded[json.dumps(cell.dataset, sort_keys=True)]
+        data = loaded[data_key(cell)]
         formulation: Formulation = instantiate(cell.formulation)
         solver: Solver = instantiate(cell.solver)
         judged = judged_problem(formulation, data.X, data.y, cell.problem)
         check_numbers("budget.", cell.budget)
         check_numbers("limits.", cell.limits)
+        check_seed(cell.seed)
         name = problem_key(judged, data.digest)
-        key = partial(
-            cell_key,
-            name,
-            formulation=cell.formulation,
-            solver=cell.solver,
-            budget=cell.budget,
-            limits=cell.limits,
-            seed=cell.seed,
-            versions=library_versions(solver),
-        )
-        planned.append(Planned(cell, data, judged, name, key(repeat=cell.repeat), key(repeat=0)))
+        one = Planned(cell, data, judged, name, "", "")
+        one = replace(one, code=code_of(one.targets), versions=versions_of(solver), peer=bool(solver.requires))
+        settings = (name, cell.formulation, cell.solver, cell.budget, cell.limits, cell.seed)
+        key, first = (cell_key(asked_key(*settings, repeat), one.code, one.versions) for repeat in (cell.repeat, 0))
+        planned.append(replace(one, key=key, first=first))
     return planned
 
 
@@ -89,6 +110,11 @@ def check_numbers(group: str, config: Config) -> None:
     for name, value in config.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             raise InputError(f"{group}{name}={value}: needs a number above 0")
+
+
+def check_seed(seed: Any) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < LARGEST_SEED:
+        raise InputError(f"seed={seed}: needs a whole number from 0 to 2^63 - 1")
 
 
 def cpu_seconds(record: Record) -> float:
@@ -100,12 +126,18 @@ class Sweep:
     """Runs planned cells, in random order and each in a process of its own, into a store."""
 
     def __init__(
-        self, folder: Path, reference: Config | None, earlier: Sequence[Path] = (), library: Library | None = None
+        self,
+        folder: Path,
+        reference: Config | None,
+        earlier: Sequence[Path] = (),
+        library: Library | None = None,
+        keep: str = "nothing",
     ):
         self.store = Store(folder)
         self.folder = folder
         self.reference = reference
-        self.earlier = [Store(path) for path in earlier]
+        self.earlier = Earlier(earlier, keep)
+        self.keep = keep
         self.library = library or Library()
         self.known: dict[str, Bounds] = {}
         self.reused = 0
@@ -148,10 +180,18 @@ class Sweep:
         log = self.folder / "logs" / f"{one.key}.log"
         limits = Limits(**one.cell.limits)
         start = time.process_time()
-        record = isolation.run(one.cell, one.data.path, one.data.digest, known, limits, log).record
-        record.hash = one.key
+        changed = changed_code(one.code, code_of(one.targets))
+        outcome = isolation.run(one.cell, one.data.path, one.data.digest, known, limits, log)
+        record = outcome.record
+        record.hash, record.code, record.versions = one.key, one.code, one.versions
+        record.info.setdefault("peer", one.peer)
+        record.machine |= this_machine()
+        if changed:  # whether it ran the old code or the new is not known
+            record.machine["accident"] = f"{changed} during the run"
         if stamp(one.data.path) != self._stamps[one.data.path]:
             record = record.voided("invalid", "the data on disk were changed while it ran: its row is void")
+        if self.keep == "solution" and outcome.point is not None:
+            write_solution(self.folder, record.hash, outcome.point)  # first: a record here is never without it
         self.store.put(record)
         own = time.process_time() - start + record.machine.get("judge_cpu_seconds", 0.0)
         self.costs.append(own + record.machine.get("process_cpu_seconds", 0.0) - (record.cpu_seconds or 0.0))
@@ -164,16 +204,18 @@ class Sweep:
             self._stamps[data.path] = stamp(data.path)
 
     def _stored(self, one: Planned) -> Record | None:
-        """The record of this cell from here or from an earlier run, under the names used now."""
-        for store in (self.store, *self.earlier):
-            if (record := store.get(one.key)) is not None:
-                record.dataset, record.method = one.cell.dataset_name, one.cell.method
-                record.formulation, record.solver = one.cell.formulation_name, one.cell.solver_name
-                if store is not self.store:
-                    self._keep_known(store, record.problem)  # first: a record here is never without its reference
-                    self.store.put(record)
-                return record
-        return None
+        """The record of this cell from an earlier run, under the names used now."""
+        found = self.earlier.find(one.key, one.code, one.versions)
+        if found is None:
+            return None
+        store, record = found
+        record.dataset, record.method = one.cell.dataset_name, one.cell.method
+        record.formulation, record.solver = one.cell.formulation_name, one.cell.solver_name
+        self._keep_known(store, record.problem)  # first: a record here is never without its reference
+        if self.keep == "solution" and (point := read_solution(store.folder, one.key)) is not None:
+            write_solution(self.folder, one.key, point)
+        self.store.put(record)
+        return record
 
     # -- what is known of a problem ------------------------------------------------------------------------------
 
@@ -203,17 +245,23 @@ class Finished:
     interrupted: bool
 
 
-def run_cells(cells: Sequence[Cell], config: Config, name: str, command: str) -> Finished:
-    """Check everything, and run what no earlier run has."""
+def run_cells(
+    cells: Sequence[Cell], config: Config, name: str, command: str, loaded: dict[str, Data] | None = None
+) -> Finished:
+    """Check everything, and run what no earlier run has. `loaded`: the data, where they are at hand."""
     out = Path(str(config["out"]))
     check_numbers("", {"repeat_below": config["repeat_below"]})
-    asked = plan(cells, load(cells, cache.folder() / "data"))
+    keep = str(config["keep"])
+    if keep not in KEEP:
+        raise InputError(f"keep={keep}: possible are {', '.join(KEEP)}")
+    asked = plan(cells, load(cells, cache.folder() / "data") if loaded is None else loaded)
     planned = list({one.key: one for one in asked}.values())  # cells that come to the same thing are one
     earlier = [] if config["fresh"] else earlier_runs(out, name)
     folder = new_folder(out, name, config.get("name"))
     digests = {one.cell.dataset_name: one.data.digest for one in planned}
     write_provenance(folder, command, [one.cell.__dict__ for one in planned], digests)
-    sweep = Sweep(folder, config["reference"] or None, earlier)
+    write_sources(folder, {target for one in planned for target in one.targets})
+    sweep = Sweep(folder, config["reference"] or None, earlier, keep=keep)
     prepared = time.process_time() / max(1, len(planned))
     records: dict[str, Record] = {}
     interrupted = False
@@ -223,6 +271,7 @@ def run_cells(cells: Sequence[Cell], config: Config, name: str, command: str) ->
     except KeyboardInterrupt:
         interrupted = True
         records |= {record.hash: record for record in sweep.store.records()}  # one may be stored and not yet handed on
+    write_environment(folder, {target for one in planned for target in one.targets})
     notes = _notes(sweep, prepared, config["repeat_below"])
     if interrupted:
         left = len(planned) - len(records) - sweep.left_out
@@ -235,6 +284,7 @@ def _notes(sweep: Sweep, prepared: float, repeat_below: float) -> list[str]:
     notes = []
     if sweep.reused:
         notes.append(f"{sweep.reused} found in earlier runs; fresh=true runs them again")
+    notes += sweep.earlier.notes()
     if sweep.costs:
         cost = 1e3 * (statistics.median(sweep.costs) + prepared)
         notes.append(f"the harness took {cost:.0f} ms of CPU a cell beside the solver (median; start-up shared out)")

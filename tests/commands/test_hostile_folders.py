@@ -1,10 +1,10 @@
 """A results folder of a stranger, and data with strange names: nothing is obeyed, no link followed, no path opened."""
 
 import os
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from sample_records import failure, solved
@@ -66,8 +66,8 @@ def test_a_problem_key_is_never_a_path(key, tmp_path):
     """A record names its problem, and files of references have that name: only a plain name is looked up."""
     folder = tmp_path / "a" / "b"
     (folder / "references").mkdir(parents=True)
-    write_bounds(tmp_path, "secret", Bounds(1.0, 2.0, "computed"))
-    shutil.move(path_of(tmp_path, "secret"), tmp_path / "a" / "secret.npz")
+    old = {"infeasible": False, "bounds": [1.0, 2.0], "w": [1.0], "b": 0.0, "alpha": [1.0]}  # as version 0.1 wrote it
+    np.savez(tmp_path / "a" / "secret.npz", **old)
     assert read_bounds(folder, key) is None
     assert bounds_of([key], [folder]) == {}
     run = stored(tmp_path / "run", solved(problem=key))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from marginbench.harness.errors import StoreError
 from marginbench.harness.records.codec import Damaged, dumps
 from marginbench.harness.records.record import SCHEMA, Record
-from marginbench.harness.records.store import Store, cell_key, decode, encode
+from marginbench.harness.records.store import Store, asked_key, cell_key, decode, encode
 
 
 def key(k: int) -> str:
@@ -69,7 +69,7 @@ def test_a_record_comes_back_equal(tmp_path):
     json.loads(path.read_text(), parse_constant=pytest.fail)  # any JSON reader can read it
 
 
-@given(st.floats(allow_nan=False), st.floats(allow_nan=False), st.text(), st.integers(-(2**70), 2**70))
+@given(st.floats(-1e100, 1e100), st.floats(allow_nan=False), st.text(), st.integers(-(2**63) + 1, 2**63 - 1))
 @settings(max_examples=60, deadline=None)
 def test_every_number_and_text_survives(primal, C, message, seed):
     message = message.encode("utf-8", "replace").decode()
@@ -123,29 +123,33 @@ def test_a_flipped_bit_anywhere_is_seen():
                 decode(bytes(spoilt), f"{key(1)}.json")
 
 
-def test_damaged_records_are_set_aside_by_name_and_the_rest_used(tmp_path):
+def tree(folder: Path) -> dict[str, bytes | None]:
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def test_damaged_records_are_named_with_the_reason_and_stay_where_they_are(tmp_path):
     store = Store(tmp_path)
     for k in range(4):
         store.put(record(k))
     (store.cells / f"{key(1)}.json").write_bytes(encode(record(1))[:-40])
     os.rename(store.cells / f"{key(2)}.json", store.cells / f"{key(9)}.json")
     plant(store, "notes.txt", b"hello")
-    assert [found.hash for found in store.records()] == [key(0), key(3)]
-    assert set(store.damaged) == {f"{key(1)}.json", f"{key(9)}.json", "notes.txt"}
-    assert {entry.name for entry in (tmp_path / "damaged").iterdir()} == set(store.damaged)
-    again = Store(tmp_path)
-    assert len(again.records()) == 2
-    assert again.damaged == {}
-    assert again.get(key(1)) is None
-    again.put(record(1))
-    assert again.get(key(1)) == record(1)
+    before = tree(tmp_path)
+    for reader in (store, Store(tmp_path)):  # the second reader sees what the first one saw
+        assert [found.hash for found in reader.records()] == [key(0), key(3)]
+        assert set(reader.damaged) == {f"{key(1)}.json", f"{key(9)}.json", "notes.txt"}
+        assert all(reader.damaged.values())
+        assert reader.get(key(1)) is None
+    assert tree(tmp_path) == before
+    store.put(record(1))
+    assert store.get(key(1)) == record(1)
 
 
 def test_another_schema_is_foreign(tmp_path):
     store = Store(tmp_path)
     plant(store, f"{key(1)}.json", framed(encode(record())[100:], schema=SCHEMA + 1))
     assert store.records() == []
-    assert f"schema {SCHEMA + 1}" in store.damaged[f"{key(1)}.json"]
+    assert f"newer marginbench: schema {SCHEMA + 1}" in store.damaged[f"{key(1)}.json"]
 
 
 def stranger(old: str = "", new: str = "", **changes) -> bytes:
@@ -217,16 +221,6 @@ def test_links_and_pipes_are_not_followed(tmp_path):
     assert secret.get(key(1)) == record(1)
 
 
-def test_damaged_files_are_not_moved_through_a_link(tmp_path):
-    store, elsewhere = Store(tmp_path / "folder"), tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    path = plant(store, f"{key(1)}.json", b"spoilt")
-    (store.folder / "damaged").symlink_to(elsewhere)
-    assert store.records() == []
-    assert path.exists()
-    assert not list(elsewhere.iterdir())
-
-
 def test_a_file_too_large_is_not_read(tmp_path):
     store = Store(tmp_path)
     with plant(store, f"{key(1)}.json", b"").open("r+b") as file:
@@ -283,7 +277,7 @@ def test_a_full_disk_is_named_and_leaves_earlier_records_whole(full_disk):
     store.put(record(1))
     store.put(record(2))
     with pytest.raises(StoreError) as error:
-        store.put(record(3, message="x" * 2**17))
+        store.put(record(3, cell={"long": "x" * 2**17}))
     assert str(store.cells) in str(error.value)
     assert "\n" not in str(error.value)
     assert not [entry for entry in store.cells.iterdir() if entry.suffix != ".json"]
@@ -299,7 +293,7 @@ def test_a_folder_that_cannot_be_written_is_named(folder):
 
 # -- keys ---------------------------------------------------------------------------------------------------------
 
-USUAL = {
+ASKED = {
     "problem": "abc-C1.0-free-hinge",
     "formulation": {"_target_": "f.F", "delta": 0.1},
     "solver": {"_target_": "s.S", "step": 10},
@@ -307,14 +301,13 @@ USUAL = {
     "limits": {"seconds": 60.0},
     "seed": 0,
     "repeat": 0,
-    "versions": {"osqp": "1.0"},
 }
+CODE, VERSIONS = {"solvers/s.py": "abc"}, {"osqp": "1.0"}
 
 
 def test_a_key_depends_on_everything_that_matters_and_on_nothing_else():
-    usual = cell_key(**USUAL)
-    assert len(usual) == 20
-    assert cell_key(**USUAL | {"solver": {"step": 10.0, "_target_": "s.S"}, "budget": {"seconds": 10}}) == usual
+    usual = asked_key(**ASKED)
+    assert asked_key(**ASKED | {"solver": {"step": 10.0, "_target_": "s.S"}, "budget": {"seconds": 10}}) == usual
     others = {
         "problem": "abc-C1.0-none-hinge",
         "formulation": {"_target_": "f.F", "delta": 0.2},
@@ -323,6 +316,19 @@ def test_a_key_depends_on_everything_that_matters_and_on_nothing_else():
         "limits": {"seconds": 61.0},
         "seed": 1,
         "repeat": 1,
-        "versions": {"osqp": "1.1"},
     }
-    assert len({usual} | {cell_key(**USUAL | {name: value}) for name, value in others.items()}) == 1 + len(others)
+    assert len({usual} | {asked_key(**ASKED | {name: value}) for name, value in others.items()}) == 1 + len(others)
+    keys = {cell_key(usual, CODE, VERSIONS), cell_key(usual, {"solvers/s.py": "abd"}, VERSIONS)}
+    keys |= {cell_key(usual, CODE, {"osqp": "1.1"}), cell_key(usual, {**CODE, "new.py": ""}, VERSIONS)}
+    assert len(keys) == 4
+    assert {len(name) for name in keys} == {24}
+    assert cell_key(usual, dict(reversed(CODE.items())), VERSIONS) in keys
+
+
+def test_answers_of_other_code_to_one_question_are_found_together(tmp_path):
+    store, asked = Store(tmp_path), asked_key(**ASKED)
+    mine = [record(hash=cell_key(asked, {"a.py": str(k)}, VERSIONS), seed=k) for k in range(3)]
+    for one in [*mine, record(7)]:
+        store.put(one)
+    assert {found.seed for found in Store(tmp_path).answers(asked)} == {0, 1, 2}
+    assert Store(tmp_path).answers("0" * 15 + "f") == []
