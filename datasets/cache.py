@@ -6,7 +6,6 @@ written is no error.
 """
 
 import contextlib
-import os
 import zipfile
 import zlib
 from pathlib import Path
@@ -15,33 +14,35 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.datasets.check import Array, Matrix
 from marginbench.datasets.digest import digest
+from marginbench.datasets.samples import Samples, samples
 from marginbench.harness.files import StoreError, write_atomically
+from marginbench.harness.places import cache_folder
 
 
 def folder() -> Path:
-    return Path(os.environ.get("MARGINBENCH_CACHE") or Path.home() / ".cache" / "marginbench")
+    return cache_folder()
 
 
-def load(key: str) -> tuple[Matrix, Array] | None:
+def load(key: str) -> Samples | None:
     """The entry of this key, proven undamaged, or None."""
     try:
         with open(folder() / f"{key}.npz", "rb") as file, np.load(file, allow_pickle=False) as entry:
-            y, proof = entry["y"], str(entry["digest"])
+            y, proof, notes = entry["y"], str(entry["digest"]), [str(note) for note in entry["notes"]]
             if "X" in entry:
                 X = entry["X"]
             else:
                 arrays = entry["data"], entry["indices"], entry["indptr"]
                 X = sp.csr_array(arrays, shape=tuple(entry["shape"].tolist()))
                 X.check_format(full_check=True)
-        return (X, y) if digest(X, y) == proof else None
+        return samples(X, y, notes) if digest(X, y) == proof else None
     except (OSError, EOFError, KeyError, ValueError, TypeError, zipfile.BadZipFile, zlib.error):
         return None
 
 
-def save(key: str, X: Matrix, y: Array) -> None:
-    entry: dict[str, Any] = {"y": y, "digest": np.array(digest(X, y))}
+def save(key: str, read: Samples) -> None:
+    X, y = read
+    entry: dict[str, Any] = {"y": y, "digest": np.array(digest(X, y)), "notes": np.array(read.notes, dtype=str)}
     if isinstance(X, np.ndarray):
         entry |= {"X": X}
     else:

@@ -54,8 +54,9 @@ def _matrix(X, name: str) -> Matrix:
     """X by `as_matrix`; its sparse indices are checked before anything relies on them."""
     try:
         if sp.issparse(X):
+            if hasattr(X, "check_format"):  # before scipy's compiled code follows them
+                X.check_format(full_check=True)
             X = sp.csr_array(X)
-            X.check_format(full_check=True)
         return as_matrix(X)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name}: X is not a matrix of numbers: {str(error).splitlines()[0]}") from None

@@ -1,11 +1,8 @@
-"""A data set in a file: LIBSVM text, CSV, NumPy arrays or Parquet, plain or compressed."""
+"""A data set in a file: LIBSVM text, tables, arrays; plain or compressed."""
 
-import bz2
-import gzip
 import hashlib
 import json
-import lzma
-import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.datasets import cache
-from marginbench.datasets.check import Array, Matrix, check, listed
+from marginbench.datasets.check import Matrix, check
+from marginbench.datasets.columns import Split
+from marginbench.datasets.compression import COMPRESSIONS, TooLarge, decompressed
+from marginbench.datasets.labels import listed_labels, signs
 from marginbench.datasets.libsvm import read_libsvm
+from marginbench.datasets.samples import Samples, samples
 from marginbench.datasets.scaling import scaled
-from marginbench.datasets.table_files import Column, read_csv, read_npz, read_parquet
 
 FORMATS = {
     ".libsvm": "libsvm",
@@ -24,41 +24,55 @@ FORMATS = {
     ".svmlight": "libsvm",
     ".txt": "libsvm",
     ".csv": "csv",
+    ".tsv": "csv",
     ".npz": "npz",
+    ".npy": "npy",
+    ".mat": "mat",
+    ".arff": "arff",
     ".parquet": "parquet",
 }
-COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+TABLES = ("csv", "arff", "parquet")
+"""Formats whose columns have names or numbers to choose by."""
+
 ENDINGS = f"{' '.join(FORMATS)}, each plain or with {' '.join(COMPRESSIONS)}"
-PARSER = 1  # part of every cache key: raise it when the same bytes shall give other arrays
+PARSER = 2  # part of every cache key: raise it when the same bytes shall give other arrays
 LARGE = 2**20  # bytes of text from which parsing is worth a cache entry
 
 
 def file(
     path: str,
     format: str | None = None,
-    labels: Column | None = None,
+    labels: str | int | None = None,
     positive: Any = None,
     header: bool | None = None,
+    drop: Sequence[str | int] | None = None,
     d: int | None = None,
     layout: str = "auto",
     scale: str = "none",
-) -> tuple[Matrix, Array]:
+    largest_mb: float = 2048.0,
+) -> Samples:
     """(X, y) of the file at `path`, relative to the current directory; `a9a` also finds `a9a.libsvm.xz`.
 
-    format     libsvm, csv, npz or parquet; by default told by the ending.
-    labels     csv and parquet: the label column, by name or by number from 0; by default the first.
+    format     libsvm, csv, npz, npy, mat, arff or parquet; by default told by the ending.
+    labels     tables (csv, arff, parquet): the label column, by name or by number from 0; arrays (npz, npy, mat): the
+               name of the array or file of labels. By default what is obvious; see `columns.py` and `array_files.py`.
     positive   the label, or list of labels, that becomes +1 against all others; by default the file must have
                exactly two labels, of which the larger (in text: the later) becomes +1, as 1 of {0, 1}, 2 of {1, 2}.
     header     csv: whether the first line holds names; by default found out.
+    drop       tables: columns that are left out, by name or by number from 0.
     d          the number of features, when the file may lack its last columns; more than d are refused.
     layout     dense, csr, or auto: whichever takes less memory.
     scale      none, or standard: each column to mean 0 and variance 1, which leaves no zeros and so makes X dense.
+    largest_mb a file that unpacks to more is refused.
     """
     path = _found(str(path), format)
     name, raw = path, _bytes(path)
     kind, compression = _format(path, format)
-    if labels is not None and kind not in ("csv", "parquet"):
-        raise ValueError(f"{name}: dataset.labels={labels}: a label column can be chosen for csv and parquet only")
+    left_out = _checked_drop(drop, kind, name)
+    if labels is not None and kind == "libsvm":
+        raise ValueError(f"{name}: dataset.labels={labels}: in a libsvm file the labels are the first of each line")
+    if labels is not None and kind not in TABLES and not isinstance(labels, str):
+        raise ValueError(f"{name}: dataset.labels={labels}: needs the name of an array or a file")
     if header is not None and kind != "csv":
         raise ValueError(f"{name}: dataset.header={header}: for csv only")
     if d is not None and not (isinstance(d, int) and d >= 1):
@@ -67,21 +81,31 @@ def file(
         raise ValueError(f"{name}: dataset.layout={layout}: possible are auto, dense, csr")
     if scale not in ("none", "standard") or (scale, layout) == ("standard", "csr"):
         raise ValueError(f"{name}: dataset.scale={scale}: possible are none, and standard where layout is not csr")
+    if isinstance(largest_mb, bool) or not isinstance(largest_mb, int | float) or not 0 < largest_mb < 2**40:
+        raise ValueError(f"{name}: dataset.largest_mb={largest_mb}: need a number above 0")
     layout = "dense" if scale == "standard" else layout
-    wanted = None if positive is None else _listed_labels(positive)
-    options = json.dumps([PARSER, kind, compression, labels, wanted, header, d, layout])
+    wanted = None if positive is None else listed_labels(positive)
+    options = json.dumps([PARSER, kind, compression, labels, wanted, header, left_out, d, layout])
     key = hashlib.sha256(options.encode() + hashlib.sha256(raw).digest()).hexdigest()
-    known = cache.load(key)
+    known = cache.load(key) if kind in ("libsvm", "csv") else None
     if known is None:
-        text = _decompressed(raw, compression, name)
-        X, given = _read(text, kind, name, labels, header, d)
-        X, y = check(_widened(X, d, name), _signs(given, wanted, name), name)
-        X = _laid_out(X, layout)
+        most = int(largest_mb * 2**20)
+        text = decompressed(raw, compression, name, most)
+        read = _read(text, kind, name, path, labels, header, left_out, d, most)
+        y, notes = signs(read.labels, wanted, name)
+        X, y = check(_widened(read.X, d, name), y, name)
+        known = samples(_laid_out(X, layout, name, most), y, [*read.notes, *notes])
         if kind in ("libsvm", "csv") and len(text) >= LARGE:
-            cache.save(key, X, y)
-    else:
-        X, y = known
-    return (scaled(X, scale) if isinstance(X, np.ndarray) and scale != "none" else X), y
+            cache.save(key, known)
+    X, y = known
+    return samples(scaled(X, scale) if isinstance(X, np.ndarray) and scale != "none" else X, y, known.notes)
+
+
+def _checked_drop(drop: Any, kind: str, name: str) -> list[str | int]:
+    listed = [drop] if isinstance(drop, str | int) and not isinstance(drop, bool) else list(drop or ())
+    if listed and kind not in TABLES:
+        raise ValueError(f"{name}: dataset.drop={drop}: for {', '.join(TABLES)} only")
+    return [value if isinstance(value, int) else str(value) for value in listed]
 
 
 def _found(path: str, format: str | None) -> str:
@@ -116,85 +140,44 @@ def _format(path: str, format: str | None) -> tuple[str, str]:
     return kind, compression
 
 
-def _decompressed(raw: bytes, compression: str, name: str) -> bytes:
-    try:
-        if compression == ".gz":
-            return gzip.decompress(raw)
-        if compression == ".bz2":
-            return bz2.decompress(raw)
-        if compression == ".xz":
-            return lzma.decompress(raw)
-        return _unzstd(raw) if compression == ".zst" else raw
-    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"{name}: damaged {compression} data: {str(error).splitlines()[0]}") from None
-
-
-def _unzstd(raw: bytes) -> bytes:
-    """All frames of a .zst file; a file that ends inside a frame is damaged."""
-    import zstandard
-
-    parts = []
-    while raw:
-        frame = zstandard.ZstdDecompressor().decompressobj()
-        try:
-            parts.append(frame.decompress(raw))
-        except zstandard.ZstdError as error:
-            raise ValueError(str(error)) from None
-        if not frame.eof:
-            raise ValueError("the data end early")
-        raw = frame.unused_data
-    return b"".join(parts)
-
-
-def _read(text: bytes, kind: str, name: str, labels: Column | None, header: bool | None, d: int | None):
+def _read(
+    text: bytes,
+    kind: str,
+    name: str,
+    path: str,
+    labels: Any,
+    header: bool | None,
+    drop: Sequence[str | int],
+    d: int | None,
+    most: int,
+) -> Split:
+    """By the reader of the format, which is imported only now: they load what others do not need."""
     if kind == "libsvm":
         X, given = read_libsvm(text, name, d)
+        read = Split(X, given, [])
     elif kind == "csv":
-        X, given = read_csv(text, name, labels, header)
-    elif kind == "npz":
-        X, given = read_npz(text, name)
+        from marginbench.datasets.csv_files import read_csv
+
+        read = read_csv(text, name, labels, header, drop)
+    elif kind in ("arff", "parquet"):
+        from marginbench.datasets import frames
+
+        read = (
+            frames.read_arff(text, name, labels, drop)
+            if kind == "arff"
+            else frames.read_parquet(text, name, labels, drop, most)
+        )
+    elif kind == "mat":
+        from marginbench.datasets.mat_files import read_mat
+
+        read = read_mat(text, name, labels, most)
     else:
-        X, given = read_parquet(text, name, labels)
-    if X.shape[0] == 0:
+        from marginbench.datasets import array_files as arrays
+
+        read = (arrays.read_npz if kind == "npz" else arrays.read_npy)(text, name, path, labels, most)
+    if read.X.shape[0] == 0:
         raise ValueError(f"{name}: no rows")
-    return X, given
-
-
-def _signs(given: Array, wanted: list[str] | None, name: str) -> Array:
-    """-1 and +1 from labels as they are written: numbers where all of them are, else text."""
-    try:
-        given = np.asarray(given).astype(np.float64)
-    except (ValueError, TypeError):
-        given = np.asarray(given).astype(str)
-    if given.dtype.kind == "f" and not np.isfinite(given).all():
-        row = int(np.flatnonzero(~np.isfinite(given))[0])
-        raise ValueError(f"{name}: row {row} (counted from 0) has the label {given[row]}; need finite numbers or text")
-    found = np.unique(given)
-    if wanted is None:
-        if found.size != 2:
-            raise ValueError(
-                f"{name}: labels {listed(found)}: need exactly two classes; choose with dataset.positive=..."
-            )
-        return np.where(given == found[1], 1.0, -1.0)
-    chosen = [v for v in found if any(_same(v, w) for w in wanted)]
-    missing = [w for w in wanted if not any(_same(v, w) for v in found)]
-    if missing:
-        raise ValueError(f"{name}: dataset.positive={missing[0]} is not among the labels {listed(found)}")
-    if len(chosen) == found.size:
-        raise ValueError(f"{name}: dataset.positive takes every label ({listed(found)}); none is left for -1")
-    return np.where(np.isin(given, chosen), 1.0, -1.0)
-
-
-def _listed_labels(positive: Any) -> list[str]:
-    return [str(v) for v in ([positive] if isinstance(positive, str | int | float) else positive)]
-
-
-def _same(label, wanted: str) -> bool:
-    """Whether the option's text means this label; 1, +1 and 1.0 are one number."""
-    try:
-        return float(label) == float(wanted)
-    except ValueError:
-        return str(label) == wanted
+    return read
 
 
 def _widened(X: Matrix, d: int | None, name: str) -> Matrix:
@@ -208,13 +191,17 @@ def _widened(X: Matrix, d: int | None, name: str) -> Matrix:
     return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
 
 
-def _laid_out(X: Matrix, layout: str) -> Matrix:
+def _laid_out(X: Matrix, layout: str, name: str, most: int) -> Matrix:
     """Dense: 8 bytes an entry. CSR: 12 bytes a non-zero and 4 a row."""
     n, d = X.shape
     nnz = np.count_nonzero(X if isinstance(X, np.ndarray) else X.data)
     dense = layout == "dense" or (layout == "auto" and 8 * n * d <= 12 * nnz + 4 * (n + 1))
-    if dense:
-        return X if isinstance(X, np.ndarray) else X.toarray(order="C")
+    if isinstance(X, np.ndarray) and dense:
+        return X
+    if not isinstance(X, np.ndarray) and dense:
+        if layout == "dense" and 8 * n * d > most:
+            raise TooLarge(name, most)
+        return X.toarray(order="C")
     X = sp.csr_array(X)
     X.eliminate_zeros()
     return X

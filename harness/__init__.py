@@ -9,6 +9,8 @@ import os
 import sys
 from pathlib import Path
 
+from marginbench.harness.places import cache_folder
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -19,8 +21,7 @@ def kernel_sources() -> list[Path]:
 
 def _use_cache_of_these_sources() -> None:
     sha = hashlib.sha256(b"".join(path.read_bytes() for path in kernel_sources()))
-    user = Path(os.environ.get("MARGINBENCH_CACHE") or Path.home() / ".cache" / "marginbench")
-    place = os.environ.setdefault("NUMBA_CACHE_DIR", str(user / f"kernels-{sha.hexdigest()[:12]}"))
+    place = os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder() / f"kernels-{sha.hexdigest()[:12]}"))
     if "numba" in sys.modules:  # imported before us, it has read its settings already
         sys.modules["numba"].config.CACHE_DIR = place
 

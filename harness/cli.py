@@ -4,6 +4,7 @@ This module and what it imports are light, so that help and completion answer at
 """
 
 import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -35,6 +36,9 @@ WITH_VALUE = ("--config-dir", "-cd", "--cfg", "-c", "--package", "-p", "--info",
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the end
     try:
         if arguments[:1] == ["--version"]:
             print(f"marginbench {_version()}")
@@ -56,8 +60,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # whoever read our output has enough, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         return 0
+    except OSError as error:
+        print(f"marginbench: {_sentence(error)}", file=sys.stderr)
+        if error.filename is None:
+            _silence()
+        return 2 if error.errno == errno.ENAMETOOLONG else 1
+
+
+def _sentence(error: OSError) -> str:
+    """What the system refused, and where."""
+    said = " ".join(str(error.strerror or error).split())
+    if error.errno == errno.EAGAIN:
+        return f"cannot start a process: {said}; `ulimit -u` shows how many are allowed"
+    return f"{said}: {error.filename if error.filename is not None else 'the output cannot be written'}"
+
+
+def _silence() -> None:
+    """Nothing more is written to the output, not even at the end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ MOVED = {
     "solvers.newton_augmented": "solvers.newton.augmented",
     "solvers.newton_smoothed_hinge": "solvers.newton.smoothed_hinge",
     "datasets.kernels": "datasets.kernel_maps",
-    "datasets.tables": "datasets.table_files",
+    "datasets.tables": "datasets.csv_files",
 }
 """Modules that also have another place."""
 

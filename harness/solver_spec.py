@@ -11,6 +11,7 @@ from typing import Any
 
 from marginbench.harness.errors import InputError
 from marginbench.harness.old_names import PACKAGES, current_name
+from marginbench.harness.rehearsal import TRIAL_MB, TRIAL_SECONDS, import_rehearsed
 
 PLAIN = (bool, int, float, str, type(None))
 
@@ -21,12 +22,15 @@ def is_class(text: str) -> bool:
 
 
 @cache
-def solver_node(text: str) -> dict[str, Any]:
+def solver_node(text: str, seconds: float = TRIAL_SECONDS, memory_mb: float = TRIAL_MB) -> dict[str, Any]:
     """The configuration for `path.py:Class` or `package.module.Class`: its fields with their defaults.
 
-    A field `seed` follows the option `seed`. A field whose default is no plain value cannot be set this way.
+    A field `seed` follows the option `seed`. A field whose default is no plain value cannot be set this way. Of a
+    module that cannot be imported within the limits without an accident no fields are known.
     """
     target = _target(text)
+    if import_rehearsed(target, seconds, memory_mb) is not None:
+        return {"_target_": target}
     made = solver_class(f"solver={text}", target)
     node: dict[str, Any] = {"_target_": target}
     for field in options(made):
@@ -71,10 +75,17 @@ def options(made: type) -> tuple[dataclasses.Field[Any], ...]:
 def imported(text: str, target: str) -> Any:
     """What `_target_` names, imported."""
     module, _, name = current_name(target).rpartition(".")
+    if not module:
+        raise InputError(f"{text}: _target_={target}: needs package.module.name")
     try:
-        return getattr(importlib.import_module(module), name)
+        found = importlib.import_module(module)
     except Exception as error:  # whatever a user's module raises
-        raise InputError(f"{text}: {_old_import(module, error) or f'{type(error).__name__}: {error}'}") from None
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"{text}: {_old_import(module, error) or said}") from None
+    try:
+        return getattr(found, name)
+    except AttributeError:
+        raise InputError(f"{text}: {module} has no {name}") from None
 
 
 def _is_plain(value: Any) -> bool:

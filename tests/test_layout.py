@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 CONF = ROOT / "conf"
 CONFIGS = sorted((CONF / "solver").glob("*.yaml")) + sorted((CONF / "formulation").glob("*.yaml"))
 
-TOOLS = ("datasets.cache", "datasets.check", "datasets.digest")
-"""What the harness may know of data: how they are checked, named and kept; no data set."""
+TOOLS = ("datasets.cache", "datasets.check", "datasets.digest", "datasets.samples")
+"""What the harness may know of data: how they are taken over, checked, named and kept; no data set."""
 
 ROOMS = {
     "harness/rowops": (),
@@ -33,16 +33,16 @@ ROOMS = {
     ),
     "harness/running": (
         *("harness.model", "harness.rowops", "harness.records", "harness.cell", "harness.references"),
-        *("harness.files", "harness.matrices", "harness.old_names", *TOOLS),
+        *("harness.files", "harness.matrices", "harness.old_names", "harness.rehearsal", *TOOLS),
     ),
-    "harness/compose": ("harness.cell", "harness.config_files", "harness.solver_spec"),
+    "harness/compose": ("harness.cell", "harness.config_files", "harness.rehearsal", "harness.solver_spec"),
     "harness/commands": ("harness", *TOOLS),
     "harness/interface": ("harness", *TOOLS),
     "harness/validation": (
         *("harness.model", "harness.records", "harness.cell", "harness.references", "harness.running", *TOOLS),
     ),
     "solvers": ("harness.model", "harness.rowops"),
-    "datasets": ("harness.files", "harness.matrices"),
+    "datasets": ("harness.files", "harness.matrices", "harness.places"),
 }
 """For each room, what it may import of this project beside itself."""
 

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
         found = [stored_records(source) for source in sources]
         records = {record.hash: record for one in found for record in one.records if _has_key(record)}
         folder = _made(Path(flags["--out"])) if "--out" in flags else new_folder(Path("results"), "report", link=False)
-        write_provenance(folder, command, [record.cell for record in records.values()], {}, [Path(p) for p in paths])
+        write_provenance(folder, command, [r.cell for r in records.values()], {}, {}, [Path(path) for path in paths])
         _copy(records, sources, folder)
     title = " + ".join(dict.fromkeys(_title(Path(path)) for path in paths))
     code = finish(list(records.values()), folder, command, title=title)

@@ -16,9 +16,10 @@ from marginbench.harness.errors import InputError
 from marginbench.harness.records.record import Record
 from marginbench.harness.running.claims import Rerun, all_hold, claims, text
 from marginbench.harness.running.fingerprint import changed_code, changed_versions
+from marginbench.harness.running.planning import check_numbers
 from marginbench.harness.running.reproduction import Again, Loaded, Means, OwnSolver, again
 from marginbench.harness.running.sources import FOLDER as SOURCES
-from marginbench.harness.running.sweep import Finished, check_numbers, run_cells
+from marginbench.harness.running.sweep import Finished, run_cells
 from marginbench.harness.solver_spec import short_name, solver_class, solver_node
 
 FROM_BUNDLE = "@"

@@ -9,6 +9,7 @@ from marginbench.harness.compose.grid import Grid, expand
 from marginbench.harness.compose.inspection import configurations, information
 from marginbench.harness.errors import InputError
 from marginbench.harness.printable import printable
+from marginbench.harness.rehearsal import import_rehearsed
 from marginbench.harness.solver_spec import imported, solver_class
 
 FLAGS = {
@@ -49,7 +50,9 @@ def _run(grid: Grid, command: str) -> int:
     from marginbench.harness.commands.summary import finish
     from marginbench.harness.compose.cells import cells_of
     from marginbench.harness.records.run_folder import check_name
-    from marginbench.harness.running.sweep import load, plan, run_cells
+    from marginbench.harness.running.loading import load
+    from marginbench.harness.running.planning import plan
+    from marginbench.harness.running.sweep import run_cells
 
     runs = [(run.name, run.configs()) for run in grid.runs]
     for _, configs in runs:
@@ -70,11 +73,17 @@ def _run(grid: Grid, command: str) -> int:
 
 def _check_targets(configs: Sequence[dict]) -> None:
     """A file of the user's own that cannot be imported is bad input, said before anything runs."""
+    from marginbench.harness.running.job import Limits
+    from marginbench.harness.running.planning import check_numbers
+
     chosen = {
-        (group, str(config["choices"].get(group)), str(config[group].get("_target_")))
+        (group, str(config["choices"].get(group)), str(config[group].get("_target_"))): config.get("limits") or {}
         for config in configs
-        for group in ("dataset", "formulation", "solver")
+        for group in ("formulation", "solver")
         if config.get(group)
     }
-    for group, name, target in sorted(chosen):
-        (solver_class if group == "solver" else imported)(f"{group}={name}", target)
+    for (group, name, target), limits in sorted(chosen.items(), key=lambda item: item[0]):
+        check_numbers("limits.", limits)
+        trial = Limits(**limits)
+        if import_rehearsed(target, trial.seconds, trial.memory_mb) is None:  # else its rows will say it
+            (solver_class if group == "solver" else imported)(f"{group}={name}", target)

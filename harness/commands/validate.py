@@ -10,7 +10,7 @@ from marginbench.harness.compose import Composer
 from marginbench.harness.errors import InputError
 from marginbench.harness.files import write_atomically
 from marginbench.harness.references.library import Library, entries
-from marginbench.harness.running.sweep import check_numbers
+from marginbench.harness.running.planning import check_numbers
 from marginbench.harness.solver_spec import solver_class
 from marginbench.harness.validation.examination import validate as examine
 

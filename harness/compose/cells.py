@@ -31,7 +31,7 @@ def cells_of(config: dict[str, Any]) -> list[Cell]:
             method=choices.get("method") or "",
             budget=config["budget"],
             limits=config["limits"],
-            seed=config["seed"],
+            seed=_whole("seed", config["seed"], 0),
             repeat=repeat,
         )
         for repeat in range(_whole("repeats", config["repeats"], 1))

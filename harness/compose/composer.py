@@ -77,8 +77,9 @@ class Composer:
             for o in by_hand:
                 group, name = o.key_or_group, str(o.value())
                 file = read_file(group, name, self.places)
-                config[group] = file.config if file is not None else solver_node(name)
+                config[group] = file.config if file is not None else solver_node(name, *_limits(config, parsed))
                 choices[group] = name
+            self._make_room(config, choices, parsed)
         for o in parsed:
             if not self.is_choice(o):
                 try:
@@ -88,6 +89,15 @@ class Composer:
                         raise
                     absent.append(error)
         return Composed(config, choices, base.params)
+
+    def _make_room(self, config: DictConfig, choices: dict[str, Any], parsed: Sequence[Override]) -> None:
+        """dataset._target_=FUNCTION where no data set was chosen: it has not the options of the default one."""
+        if any(self.is_choice(o) and o.key_or_group == "dataset" for o in parsed):
+            return
+        for o in parsed:
+            if o.key_or_group == "dataset._target_" and str(o.value()) != config.dataset.get("_target_"):
+                config.dataset = {"_target_": str(o.value())}
+                choices["dataset"] = str(o.value()).rpartition(".")[2]
 
     def base(self, overrides: Sequence[str]) -> Composed:
         """What Hydra composes for these overrides: plain choices and values are left out."""
@@ -200,6 +210,15 @@ class Composer:
                     f"{file.path}: {foreign[0]} has no meaning here: marginbench runs the cells itself, each in a "
                     "process of its own; of hydra, only sweeper.params is used"
                 )
+
+
+def _limits(config: DictConfig, parsed: Sequence[Override]) -> tuple[float, float]:
+    """Seconds and MB that a cell may take, before all options are set; what is no number is refused later."""
+    given = {str(o.key_or_group): o.value() for o in parsed}
+    asked = config.get("limits") or {}
+    found = [given.get(f"limits.{name}", asked.get(name)) for name in ("seconds", "memory_mb")]
+    seconds, memory = (float(v) if isinstance(v, int | float) and v > 0 else 60.0 for v in found)
+    return seconds, memory
 
 
 def _check_package(file: ConfigFile | None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from marginbench.harness.compose.composer import Composed, Composer
 from marginbench.harness.compose.config_file import read_file
 from marginbench.harness.compose.overrides import parse
+from marginbench.harness.rehearsal import TRIAL_MB, TRIAL_SECONDS, import_rehearsed
 from marginbench.harness.solver_spec import imported, solver_class
 
 
@@ -50,6 +51,8 @@ def _choices(method: str, places: tuple[Path, ...]) -> dict[str, str]:
 
 @cache
 def _fits(name: str, solver: str, formulation: str) -> bool:
+    if import_rehearsed(solver, TRIAL_SECONDS, TRIAL_MB) is not None:
+        return True  # its row will say what is wrong with it
     takes: tuple[type[Any], ...] = solver_class(f"solver={name}", solver).accepts
     gives = imported("formulation", formulation).gives
     return any(issubclass(kind, takes) for kind in gives)

@@ -40,7 +40,8 @@ from marginbench.harness.records.record import Record
 from marginbench.harness.references import library
 from marginbench.harness.running.isolation import Isolation, Limits
 from marginbench.harness.running.mapped_data import spill
-from marginbench.harness.running.sweep import Finished, check_numbers, run_cells
+from marginbench.harness.running.planning import check_numbers
+from marginbench.harness.running.sweep import Finished, run_cells
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from marginbench.datasets.samples import samples_of
 from marginbench.harness.cell.spec import instantiate
 from marginbench.harness.interface.data import checked
 from marginbench.harness.interface.engine import composer
@@ -27,7 +28,7 @@ def load(name_or_path: str | PathLike[str], **options: Any) -> tuple[Matrix, Arr
             raise InputError(f"load({str(name_or_path)!r}): there is no option {option!r}; possible are {possible}")
         config[option] = value
     try:
-        return checked(*instantiate(config))
+        return checked(*samples_of(instantiate(config), str(name_or_path)))
     except (ValueError, OSError) as error:
         raise InputError(f"load({str(name_or_path)!r}): {error}") from None
 

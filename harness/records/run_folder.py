@@ -104,9 +104,10 @@ def write_provenance(
     command: str,
     configs: Sequence[Mapping[str, Any]],
     digests: Mapping[str, str],
+    data_notes: Mapping[str, Sequence[str]],
     sources: Sequence[Path] = (),
 ) -> None:
-    """run.json: the command, the resolved configurations, versions, machine and data digests.
+    """run.json: the command, the resolved configurations, versions, machine, data digests and how data were read.
 
     sources: of a folder that `report` makes, the folders that its records come from.
     """
@@ -121,6 +122,7 @@ def write_provenance(
             "cores": os.cpu_count(),
         },
         "data": dict(digests),
+        "data_notes": {name: list(notes) for name, notes in data_notes.items()},
         "cells": list(configs),
     }
     about |= {"sources": [str(path) for path in sources]} if sources else {}

@@ -37,7 +37,7 @@ from marginbench.harness.cell.objectives import evaluate_exactly
 from marginbench.harness.model.problem import Matrix, Problem
 from marginbench.harness.records.codec import dumps
 from marginbench.harness.rowops import margins, rows_of
-from marginbench.harness.running import judge, solver_process  # noqa: F401 - forks find them imported
+from marginbench.harness.running import data_process, judge, solver_process  # noqa: F401 - forks find them imported
 from marginbench.harness.running.confinement import LINUX, PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, process_control
 from marginbench.harness.running.job import Job, resolved
 from marginbench.harness.running.mapped_data import open_data

@@ -10,6 +10,7 @@ of them.
 """
 
 import contextlib
+import errno
 import os
 import select
 import signal
@@ -28,12 +29,14 @@ from marginbench.harness.cell.judging import Outcome
 from marginbench.harness.cell.spec import Cell
 from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
+from marginbench.harness.old_names import current_name
 from marginbench.harness.records.codec import Damaged, loads
+from marginbench.harness.rehearsal import PACKAGE
 from marginbench.harness.running.cell_job import Order
 from marginbench.harness.running.confinement import LINUX
 from marginbench.harness.running.fork_server import receive, send_request
 from marginbench.harness.running.job import Job, Limits, Result
-from marginbench.harness.running.outcome import outcome_of
+from marginbench.harness.running.outcome import blank, outcome_of
 from marginbench.harness.running.result import lost, result_of
 
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "NUMBA", "BLIS", "RAYON")
@@ -156,7 +159,12 @@ class Isolation:
     def __enter__(self) -> Self:
         self._core = _own_core()
         self._errors = tempfile.TemporaryFile()
-        self._start()
+        try:
+            self._start()
+        except OSError:  # no process can be started
+            self._channel.close()
+            self._close()
+            raise
         return self
 
     def _start(self) -> None:
@@ -182,6 +190,9 @@ class Isolation:
         for parent in self._parents.values():
             parent.end()
         self._stop()
+        self._close()
+
+    def _close(self) -> None:
         self._errors.close()
         if self._core is not None:
             self._core[1].close()
@@ -199,7 +210,11 @@ class Isolation:
     ) -> Outcome:
         """Run the cell on the data that `spill` wrote. What it printed and its traceback go to `log`, if anything."""
         order = Order(cell, Path(data), digest, known, limits)
-        solver, judge, judging = self._parent(order.solver_job()), self._living(JUDGES), self._job(order.judge_job())
+        try:
+            solver = self._parent(order.solver_job())
+        except NoAnswer:
+            return blank(order, "timeout", f"ended by the limit of {limits.seconds:g} s, while it was warmed up")
+        judge, judging = self._living(JUDGES), self._job(order.judge_job())
         with Exchange() as exchange:
             judge.give(judging, (exchange.judge.fileno(), exchange.memory.fileno()))
             try:
@@ -237,7 +252,10 @@ class Isolation:
 
     def do(self, job: Job, log: Path | None = None) -> Result:
         """Do a job. What it printed and its traceback go to `log`, if anything."""
-        parent, job = self._parent(job), self._job(job)
+        try:
+            parent, job = self._parent(job), self._job(job)
+        except NoAnswer as none:
+            return lost(job, none.hangs)
         parent.give(job)
         result, said = parent.take(job, job.limits.seconds + GRACE_SECONDS)
         return replace(result, logged=log is not None and _logged(log, said))
@@ -245,16 +263,24 @@ class Isolation:
     # -- parents -------------------------------------------------------------------------------------------------
 
     def _parent(self, job: Job) -> Parent:
-        """The parent for the job's module, warm for it; where that fails, the one that has imported nothing."""
+        """The parent for the job's module, warm for it; where that fails, the one that has imported nothing.
+
+        NoAnswer where foreign code has spent the job's time on warming up: it would again.
+        """
         if job.module not in self._cold:
             parent = self._living(job.module)
             if job.kind in parent.warmed:
                 return parent
-            with contextlib.suppress(NoAnswer):
-                if parent.warm_up(job, max(STARTUP_SECONDS, job.limits.seconds)) == 1:
+            trusted = current_name(job.module).startswith(PACKAGE)
+            seconds = max(STARTUP_SECONDS, job.limits.seconds) if trusted else job.limits.seconds
+            try:
+                if parent.warm_up(job, seconds) == 1:
                     parent.warmed.add(job.kind)
                     return parent
                 parent.end()
+            except NoAnswer as none:
+                if none.hangs and not trusted:
+                    raise
             self._cold.add(job.module)
         return self._living("")
 
@@ -279,7 +305,7 @@ class Isolation:
         except (OSError, struct.error):
             self._errors.seek(0)
             said = self._errors.read().decode(errors="replace").strip().splitlines() or ["it says nothing"]
-            raise RuntimeError(f"the process that starts cells does not start: {said[-1]}") from None
+            raise OSError(errno.EAGAIN, f"the one that starts cells does not start: {said[-1]}") from None
 
     def _new_parent(self) -> Parent:
         self._channel.settimeout(STARTUP_SECONDS)

@@ -34,6 +34,8 @@ class Data:
     y: np.ndarray
     digest: str
     path: Path
+    notes: tuple[str, ...] = ()
+    """What was decided on reading it, for the user."""
 
 
 PARTS = ("data", "indices", "indptr", "shape")

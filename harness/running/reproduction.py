@@ -15,8 +15,10 @@ from typing import Any
 from marginbench.harness.cell.spec import Cell
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.records.record import Record
+from marginbench.harness.rehearsal import Accident
+from marginbench.harness.running.loading import data_key, load
 from marginbench.harness.running.mapped_data import Data
-from marginbench.harness.running.sweep import Planned, data_key, load, plan
+from marginbench.harness.running.planning import Planned, plan
 
 Config = dict[str, Any]
 PLAIN = (int, float, str, bool, type(None))
@@ -71,7 +73,10 @@ class Loaded:
             raise InputError(self.failed[key])
         if key not in self.data:
             try:
-                self.data |= load([cell], self.folder)
+                (found,) = load([cell], self.folder).values()
+                if isinstance(found, Accident):
+                    raise InputError(found.message)
+                self.data[key] = found
             except (ValueError, TypeError, ArithmeticError, MemoryError, LookupError, AttributeError, OSError) as error:
                 self.failed[key] = f"its data cannot be made: {type(error).__name__}: {str(error)[:300]}"
                 if isinstance(error, InputError):
@@ -90,6 +95,8 @@ def again(record: Record, means: Means, loaded: Loaded) -> Again:
             where = f"the file {cell.dataset['path']}" if "path" in cell.dataset else f"data set {record.dataset}"
             raise InputError(f"{where} holds other data here: digest {data.digest[:16]}, needed {needed[:16]}")
         (planned,) = plan([cell], loaded.data)
+        if planned.failure is not None:
+            raise InputError(planned.failure.message)
     except InputError as error:
         return Again(record, reason=str(error))
     except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:

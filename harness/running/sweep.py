@@ -1,120 +1,41 @@
 """A sweep: cells in, records out. Data are loaded and every cell is checked before the first one runs."""
 
-import json
 import random
 import statistics
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from marginbench.datasets import cache
-from marginbench.datasets.check import check
-from marginbench.datasets.digest import digest
-from marginbench.harness.cell.spec import Cell, Config, instantiate, judged_problem
+from marginbench.harness.cell.spec import Cell, Config
 from marginbench.harness.model.bounds import Bounds
-from marginbench.harness.model.formulation import Formulation
-from marginbench.harness.model.problem import InputError, Problem, problem_key
-from marginbench.harness.model.solver import Solver
-from marginbench.harness.old_names import current_name
+from marginbench.harness.model.problem import InputError
 from marginbench.harness.records.machine import this_machine
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.run_folder import earlier_runs, new_folder, write_provenance
 from marginbench.harness.records.solution import read_solution, write_solution
-from marginbench.harness.records.store import Store, asked_key, cell_key
+from marginbench.harness.records.store import Store
 from marginbench.harness.references.computed import read_bounds, write_bounds
 from marginbench.harness.references.library import Library
+from marginbench.harness.rehearsal import Accident
 from marginbench.harness.running.earlier import Earlier
 from marginbench.harness.running.environment import write_environment
-from marginbench.harness.running.fingerprint import changed_code, code_of, versions_of
+from marginbench.harness.running.fingerprint import changed_code, code_of
 from marginbench.harness.running.isolation import Isolation
 from marginbench.harness.running.job import Limits
+from marginbench.harness.running.loading import load
 from marginbench.harness.running.mapped_data import Data, spill, stamp
 from marginbench.harness.running.optima import known_bounds
+from marginbench.harness.running.planning import Planned, check_numbers, plan
 from marginbench.harness.running.sources import write_sources
 
 KEEP = ("nothing", "solution")
 """What may be kept of a cell beside its record."""
-
-LARGEST_SEED = 2**63
-"""A table's whole numbers have 64 bits."""
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A cell that passed all checks, the problem that judges it, and the names of its record and of its first run."""
-
-    cell: Cell
-    data: Data
-    judged: Problem
-    problem: str
-    key: str
-    first: str
-    code: dict[str, str] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=dict)
-    peer: bool = False
-    """Whether its solver wraps a library."""
-
-    @property
-    def targets(self) -> list[str]:
-        return [current_name(str(part.get("_target_", ""))) for part in (self.cell.solver, self.cell.formulation)]
-
-
-def data_key(cell: Cell) -> str:
-    """The name of a data set among those that are loaded."""
-    return json.dumps(cell.dataset, sort_keys=True)
-
-
-def load(cells: Sequence[Cell], folder: Path) -> dict[str, Data]:
-    """Each distinct data set once, by its configuration."""
-    loaded: dict[str, Data] = {}
-    for cell in cells:
-        config = data_key(cell)
-        if config not in loaded:
-            try:
-                X, y = instantiate(cell.dataset)
-                X, y = check(X, y, cell.dataset_name)
-            except (ValueError, OSError) as error:
-                raise InputError(f"dataset={cell.dataset_name}: {error}") from None
-            name = digest(X, y)
-            loaded[config] = Data(X, y, name, spill(X, y, name, folder))
-    return loaded
-
-
-def plan(cells: Sequence[Cell], loaded: dict[str, Data]) -> list[Planned]:
-    """Every cell with its key, in order. Raises InputError for what cannot be."""
-    planned = []
-    for cell in cells:
-        data = loaded[data_key(cell)]
-        formulation: Formulation = instantiate(cell.formulation)
-        solver: Solver = instantiate(cell.solver)
-        judged = judged_problem(formulation, data.X, data.y, cell.problem)
-        check_numbers("budget.", cell.budget)
-        check_numbers("limits.", cell.limits)
-        check_seed(cell.seed)
-        name = problem_key(judged, data.digest)
-        one = Planned(cell, data, judged, name, "", "")
-        one = replace(one, code=code_of(one.targets), versions=versions_of(solver), peer=bool(solver.requires))
-        settings = (name, cell.formulation, cell.solver, cell.budget, cell.limits, cell.seed)
-        key, first = (cell_key(asked_key(*settings, repeat), one.code, one.versions) for repeat in (cell.repeat, 0))
-        planned.append(replace(one, key=key, first=first))
-    return planned
-
-
-def check_numbers(group: str, config: Config) -> None:
-    """Every budget and limit is a number above 0."""
-    for name, value in config.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-            raise InputError(f"{group}{name}={value}: needs a number above 0")
-
-
-def check_seed(seed: Any) -> None:
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < LARGEST_SEED:
-        raise InputError(f"seed={seed}: needs a whole number from 0 to 2^63 - 1")
 
 
 def cpu_seconds(record: Record) -> float:
@@ -148,7 +69,13 @@ class Sweep:
         self._stamps: dict[Path, object] = {}
         """Of data on disk, when they were last compared with those in memory."""
 
-    def records(self, planned: Sequence[Planned], seed: int = 0, repeat_below: float = np.inf) -> Iterator[Record]:
+    def records(
+        self,
+        planned: Sequence[Planned],
+        seed: int = 0,
+        repeat_below: float = np.inf,
+        isolation: Isolation | None = None,
+    ) -> Iterator[Record]:
         """Run what is missing; yield each record when it is stored.
 
         Repeats take turns, and within a turn the order is random: that spreads drifts of the machine. A cell whose
@@ -156,6 +83,10 @@ class Sweep:
         """
         missing, spent = [], {}
         for one in planned:
+            if one.failure is not None:
+                self.store.put(one.failure)
+                yield one.failure
+                continue
             found = self._stored(one)
             if found is None:
                 missing.append(one)
@@ -165,7 +96,8 @@ class Sweep:
                 yield found
         random.Random(seed).shuffle(missing)
         missing.sort(key=lambda one: one.cell.repeat)
-        with Isolation() as isolation:
+        with ExitStack() as stack:
+            isolation = isolation or stack.enter_context(Isolation())
             for one in tqdm(missing, desc="cells", unit="cell", disable=None, leave=False):
                 if one.cell.repeat > 0 and spent.get(one.first, 0.0) > repeat_below:
                     self.left_out += 1
@@ -246,7 +178,7 @@ class Finished:
 
 
 def run_cells(
-    cells: Sequence[Cell], config: Config, name: str, command: str, loaded: dict[str, Data] | None = None
+    cells: Sequence[Cell], config: Config, name: str, command: str, loaded: Mapping[str, Data | Accident] | None = None
 ) -> Finished:
     """Check everything, and run what no earlier run has. `loaded`: the data, where they are at hand."""
     out = Path(str(config["out"]))
@@ -254,25 +186,34 @@ def run_cells(
     keep = str(config["keep"])
     if keep not in KEEP:
         raise InputError(f"keep={keep}: possible are {', '.join(KEEP)}")
-    asked = plan(cells, load(cells, cache.folder() / "data") if loaded is None else loaded)
-    planned = list({one.key: one for one in asked}.values())  # cells that come to the same thing are one
-    earlier = [] if config["fresh"] else earlier_runs(out, name)
-    folder = new_folder(out, name, config.get("name"))
-    digests = {one.cell.dataset_name: one.data.digest for one in planned}
-    write_provenance(folder, command, [one.cell.__dict__ for one in planned], digests)
-    write_sources(folder, {target for one in planned for target in one.targets})
-    sweep = Sweep(folder, config["reference"] or None, earlier, keep=keep)
-    prepared = time.process_time() / max(1, len(planned))
-    records: dict[str, Record] = {}
-    interrupted = False
-    try:
-        for record in sweep.records(planned, config["seed"], float(config["repeat_below"])):
-            records[record.hash] = record
-    except KeyboardInterrupt:
-        interrupted = True
-        records |= {record.hash: record for record in sweep.store.records()}  # one may be stored and not yet handed on
-    write_environment(folder, {target for one in planned for target in one.targets})
-    notes = _notes(sweep, prepared, config["repeat_below"])
+    with Isolation() as isolation:
+        asked = plan(cells, load(cells, cache.folder() / "data", isolation) if loaded is None else loaded)
+        planned = list({one.key: one for one in asked}.values())  # cells that come to the same thing are one
+        earlier = [] if config["fresh"] else earlier_runs(out, name)
+        folder = new_folder(out, name, config.get("name"))
+        about = {one.cell.dataset_name: one.data for one in planned if one.failure is None}
+        write_provenance(
+            folder,
+            command,
+            [one.cell.__dict__ for one in planned],
+            {key: data.digest for key, data in about.items()},
+            {key: data.notes for key, data in about.items() if data.notes},
+        )
+        targets = {target for one in planned for target in one.targets}
+        write_sources(folder, targets)
+        sweep = Sweep(folder, config["reference"] or None, earlier, keep=keep)
+        prepared = time.process_time() / max(1, len(planned))
+        records: dict[str, Record] = {}
+        interrupted = False
+        try:
+            for record in sweep.records(planned, config["seed"], float(config["repeat_below"]), isolation):
+                records[record.hash] = record
+        except KeyboardInterrupt:
+            interrupted = True
+            records |= {record.hash: record for record in sweep.store.records()}  # one may be stored, not handed on
+    write_environment(folder, targets)
+    notes = [f"data {key}: {'; '.join(data.notes)}" for key, data in about.items() if data.notes]
+    notes += _notes(sweep, prepared, config["repeat_below"])
     if interrupted:
         left = len(planned) - len(records) - sweep.left_out
         notes.append(f"interrupted with {left} cells to go; the same command goes on from here")

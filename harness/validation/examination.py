@@ -39,9 +39,9 @@ from marginbench.harness.records.status import status_of
 from marginbench.harness.references.library import Entry, Library
 from marginbench.harness.running.isolation import Isolation
 from marginbench.harness.running.job import Limits
+from marginbench.harness.running.loading import load
 from marginbench.harness.running.mapped_data import Data
 from marginbench.harness.running.optima import known_bounds
-from marginbench.harness.running.sweep import load
 from marginbench.harness.validation import memory_contract as footprint
 from marginbench.harness.validation.contract_process import check, check_isolated
 from marginbench.harness.validation.diagnosis import suspect
@@ -121,9 +121,13 @@ class Examination:
 
     def rows(self, entries: Iterable[Entry]) -> Iterator[Row]:
         asked = [replace(self._cell(e.problem), dataset=e.dataset, dataset_name=e.name) for e in entries]
-        loaded = load(asked, self.folder / "data")
+        loaded = load(asked, self.folder / "data", self.isolation)
         for cell in tqdm(asked, desc="problems", unit="problem", disable=None, leave=False):
-            yield from self._rows(cell, loaded[json.dumps(cell.dataset, sort_keys=True)])
+            data = loaded[json.dumps(cell.dataset, sort_keys=True)]
+            if isinstance(data, Data):
+                yield from self._rows(cell, data)
+            else:
+                yield Row(cell.dataset_name, "", data.status, data.message)
 
     def _rows(self, asked: Cell, data: Data) -> Iterator[Row]:
         """A row for each route that the solver takes; one with the reason where there is none, its own words first."""

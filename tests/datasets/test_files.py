@@ -18,9 +18,9 @@ from sample_data import CONFIGS, configured, dense, put, sample
 
 from marginbench.datasets import files
 from marginbench.datasets.check import check
+from marginbench.datasets.csv_files import read_csv
 from marginbench.datasets.digest import digest
 from marginbench.datasets.libsvm import read_libsvm
-from marginbench.datasets.table_files import read_csv
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +108,7 @@ def test_numbers_are_rounded_as_float_rounds_them():
     expected = np.array([float(s) for s in texts])
     assert np.array_equal(X[:, [0]].toarray().ravel()[::2], expected)
     assert np.array_equal(labels[1::2].view(np.int64), expected.view(np.int64))
-    table, _ = read_csv("".join(f"1,{s}\n" for s in texts).encode(), "made")
+    table, _, _ = read_csv("".join(f"1,{s}\n" for s in texts).encode(), "made", labels=0)
     assert np.array_equal(table.ravel().view(np.int64), expected.view(np.int64))
 
 
@@ -226,88 +226,6 @@ def test_one_or_three_classes_are_refused_and_positive_chooses(tmp_path):
         files.file(put(tmp_path, "".join(f"{k} 1:1\n" for k in range(30))))
 
 
-def test_csv_finds_header_label_column_and_text_labels(tmp_path):
-    path = put(tmp_path, "\ufeffage, kind,size\n\n1.5,benign,+2\n3,malignant, 4\n0.1,benign,1e3\n", "a.csv")
-    X, y = files.file(path, labels="kind")
-    assert X.tolist() == [[1.5, 2], [3, 4], [0.1, 1000]]
-    assert y.tolist() == [-1, 1, -1]
-    assert np.array_equal(files.file(path, labels=1)[0], X)
-    assert files.file(path, labels=1, positive="benign")[1].tolist() == [1, -1, 1]
-    assert files.file(put(tmp_path, "no,1,2\nyes,3,4\n", "b.csv"))[1].tolist() == [-1, 1]
-    numbered = put(tmp_path, "0,1,2\n1,5,6\n0,7,8\n", "c.csv")
-    assert files.file(numbered, header=True)[0].tolist() == [[5, 6], [7, 8]]
-    with pytest.raises(ValueError, match=r"dataset\.labels=sex: no such column; possible are age, kind, size"):
-        files.file(path, labels="sex")
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("1,2,3\n\n-1,abc,5\n", "line 3: column 1 (counted from 0): expected a finite number, got 'abc'"),
-        ("y,a,b\n1,2,3\n-1,4,\n", "line 3: column 'b': expected a finite number, got ''"),
-        ("1,2,3\n-1,nan,5\n", "line 2: column 1 (counted from 0): expected a finite number, got 'nan'"),
-        ("1,2,3\n-1,1e999,5\n", "line 2: column 1 (counted from 0): expected a finite number, got '1e999'"),
-        ("1,2,3\n-1,NA,5\n", "line 2: column 1 (counted from 0): expected a finite number, got 'NA'"),
-        ("1,2,3\n-1,True,5\n", "line 2: column 1 (counted from 0): expected a finite number, got 'True'"),
-        ("1,2,3\n-1,4\n", "line 2: 2 fields, but the first line has 3"),
-        ("1,2,3\n-1,4,5,6\n", "line 2: 4 fields, but the first line has 3"),
-        ("1,2,3\n-1,4,5,6\n1,2,3,4\n", "line 2: 4 fields, but the first line has 3"),
-        ("y,a,b\n1,2,3,4\n-1,4,5,6\n", "line 2: 4 fields, but the first line has 3"),
-        ("1,2,3\n,4,5\n", "line 2: column 0 (counted from 0): expected a label, got nothing"),
-        ("1\n-1\n", "1 column; need the labels and at least one feature"),
-        ("y,a\n", "no rows"),
-        ("\n \n", "no rows"),
-        ("", "no rows"),
-        (b"1,\xff\n", "not UTF-8 text"),
-        ("1,2\nnan,3\n", "row 1 (counted from 0) has the label nan"),
-    ],
-)
-def test_a_malformed_csv_line_is_named(tmp_path, text, says):
-    path = put(tmp_path, text, "made.csv")
-    with pytest.raises(ValueError, match=re.escape(f"{path}: {says}")) as caught:
-        files.file(path)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("arrays", "says"),
-    [
-        ({"X": np.ones((2, 2))}, "arrays found: X; need X and y, or data, indices, indptr, shape and y"),
-        ({"X": np.ones(2), "y": np.ones(2)}, "need a matrix of real numbers"),
-        ({"X": np.ones((2, 2), dtype=complex), "y": [1, 2]}, "need a matrix of real numbers"),
-        ({"X": np.ones((2, 2)), "y": [1, 2, 1]}, "labels of shape (3,) for 2 rows"),
-        ({"X": np.array([[1.0], [2.0], [np.nan]]), "y": [1, 2, 1]}, "row 2 (counted from 0) holds NaN or infinity"),
-        ({"X": np.array([[None]]), "y": [1]}, "not a .npz file that can be read"),
-        ({"X": np.ones((0, 3)), "y": []}, "no rows"),
-        ({"data": [1.0], "indices": [9], "indptr": [0, 1], "shape": [1, 2], "y": [1]}, "not the arrays of a CSR"),
-        (
-            {"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": [1, 1], "y": [1], "format": b"csc"},
-            "need CSR",
-        ),
-    ],
-)
-def test_a_bad_npz_is_refused(tmp_path, arrays, says):
-    path = put(tmp_path, as_npz(tmp_path, **arrays), "bad.npz")
-    with pytest.raises(ValueError, match=re.escape(says)) as caught:
-        files.file(path)
-    assert str(caught.value).startswith(path)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_bad_parquet_is_refused(tmp_path):
-    def written(columns):
-        pq.write_table(pa.table(columns), tmp_path / "bad.parquet")
-        return str(tmp_path / "bad.parquet")
-
-    with pytest.raises(ValueError, match=r"row 1 .* of column 'x' is missing"):
-        files.file(written({"y": [1, 2], "x": [0.5, None]}))
-    with pytest.raises(ValueError, match="column 'x' is of type string; features must be numbers"):
-        files.file(written({"y": [1, 2], "x": ["a", "b"]}))
-    assert files.file(written({"x": [1, 2], "y": ["a", "b"]}), labels="y")[0].tolist() == [[1], [2]]
-    with pytest.raises(ValueError, match="not a parquet file"):
-        files.file(put(tmp_path, b"PAR1nonsense", "bad.parquet"))
-
-
 @pytest.mark.parametrize("compression", [c for c in COMPRESS if c])
 def test_damaged_compression_is_refused(tmp_path, compression):
     whole = COMPRESS[compression](as_libsvm(*sample(1.0)))
@@ -326,8 +244,16 @@ def test_paths_and_options_are_checked(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"unknown ending; possible are .*\.zst; or say dataset\.format="):
         files.file("a9a.t")
     assert files.file("a9a.t", format="libsvm")[0].shape == (2, 1)
-    for option, value in (("format", "arff"), ("layout", "coo"), ("labels", 1), ("header", True), ("d", 0)):
-        with pytest.raises(ValueError, match=rf"dataset\.{option}={value}"):
+    for option, value in (
+        ("format", "hdf5"),
+        ("drop", [1]),
+        ("largest_mb", -1),
+        ("layout", "coo"),
+        ("labels", 1),
+        ("header", True),
+        ("d", 0),
+    ):
+        with pytest.raises(ValueError, match=re.escape(f"dataset.{option}={value}")):
             files.file("a9a.t", **{"format": "libsvm"} | {option: value})
     with pytest.raises(ValueError, match="no such file"):
         files.file(str(tmp_path))

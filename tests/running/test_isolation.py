@@ -266,7 +266,7 @@ def test_cells_go_on_when_the_processes_above_them_are_killed(above, isolation, 
 
 def test_a_harness_that_cannot_start_processes_says_why(data, monkeypatch):
     monkeypatch.setattr(sys, "path", ["/nowhere"])
-    with Isolation() as isolation, pytest.raises(RuntimeError, match="No module named"):
+    with Isolation() as isolation, pytest.raises(OSError, match="No module named"):
         isolation.run(cell("right"), data, "d", None, LIMITS)
 
 

@@ -16,7 +16,8 @@ from sample_records import solved
 from marginbench.harness.cell.spec import Cell
 from marginbench.harness.cli import main
 from marginbench.harness.records.store import Store
-from marginbench.harness.running.sweep import Planned, Sweep
+from marginbench.harness.running.planning import Planned
+from marginbench.harness.running.sweep import Sweep
 
 SWEEP = [
     "dataset=overlapping",
