@@ -21,7 +21,7 @@ from marginbench.harness.running.mapped_data import open_data
 ARRAYS = ("w", "alpha", "xi")
 
 TOLERATED, SHARE = 0.05, 0.1
-"""CPU seconds, and the share of what was charged, that need no explanation."""
+"""CPU seconds of each process, and the share of what was charged, that need no explanation."""
 
 
 def encode_answer(outcome: Outcome, about: dict[str, Any]) -> bytes:
@@ -58,7 +58,7 @@ def outcome_of(order: Order, solver: Sequence[Result], judge: Result, cpu: int |
     if about:
         record.machine |= {"threads": about["threads"], "judge_cpu_seconds": judge.report["process_cpu_seconds"]}
         if ended and record.solve_seconds is not None and last.report:
-            _account(record, about)
+            _account(record, about, len(solver))
     return outcome
 
 
@@ -72,17 +72,17 @@ def _add_usage(record: Record, reports: list[dict[str, Any]], ended: bool) -> No
     }
 
 
-def _account(record: Record, about: dict[str, float]) -> None:
+def _account(record: Record, about: dict[str, float], processes: int) -> None:
     """CPU time of the solver's processes that was neither charged nor is explained by starting and building."""
     total, start, charged = (
         record.machine["process_cpu_seconds"],
         about["before_cpu_seconds"],
         about["charged_cpu_seconds"],
     )
-    explained = TOLERATED + 2.0 * about["setup_cpu_seconds"] + (record.build_seconds or 0.0)
+    explained = processes * (TOLERATED + 2.0 * about["setup_cpu_seconds"] + (record.build_seconds or 0.0))
     hidden = max(0.0, start - explained) + max(0.0, total - start - charged - about["beside_cpu_seconds"])
     record.unaccounted_seconds = hidden
-    if hidden > TOLERATED + SHARE * charged:
+    if hidden > processes * TOLERATED + SHARE * charged:
         words = f"{hidden:.2g} s of CPU of its processes are not accounted for ({charged:.2g} s were charged)"
         record.message = "; ".join(part for part in (record.message, words) if part)
 
