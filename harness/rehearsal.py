@@ -26,17 +26,17 @@ TRIAL_SECONDS, TRIAL_MB = 60.0, 4096.0
 
 
 @dataclass(frozen=True)
-class Accident:
+class Mishap:
     """How the trial ended: the status and the message of the rows that need that code."""
 
     status: str
     message: str
 
 
-_TRIED: dict[str, Accident | None] = {}
+_TRIED: dict[str, Mishap | None] = {}
 
 
-def rehearsed(config: dict[str, Any], seconds: float, memory_mb: float) -> Accident | None:
+def rehearsed(config: dict[str, Any], seconds: float, memory_mb: float) -> Mishap | None:
     """None where `_target_` can be imported and called with the other entries, or raises an ordinary exception.
 
     An exception is said by whoever does the same in this process afterwards. The same is tried once.
@@ -44,12 +44,12 @@ def rehearsed(config: dict[str, Any], seconds: float, memory_mb: float) -> Accid
     return _once(config, True, seconds, memory_mb)
 
 
-def import_rehearsed(target: str, seconds: float, memory_mb: float) -> Accident | None:
+def import_rehearsed(target: str, seconds: float, memory_mb: float) -> Mishap | None:
     """The same, where nothing is called."""
     return _once({"_target_": target}, False, seconds, memory_mb)
 
 
-def _once(config: dict[str, Any], call: bool, seconds: float, memory_mb: float) -> Accident | None:
+def _once(config: dict[str, Any], call: bool, seconds: float, memory_mb: float) -> Mishap | None:
     target = current_name(str(config.get("_target_", "")))
     if target.startswith(PACKAGE) or "." not in target:
         return None
@@ -61,7 +61,7 @@ def _once(config: dict[str, Any], call: bool, seconds: float, memory_mb: float) 
     return _TRIED[key]
 
 
-def _tried(target: str, arguments: dict[str, Any] | None, seconds: float, memory_mb: float) -> Accident | None:
+def _tried(target: str, arguments: dict[str, Any] | None, seconds: float, memory_mb: float) -> Mishap | None:
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of forks beside threads
@@ -80,12 +80,12 @@ def _tried(target: str, arguments: dict[str, Any] | None, seconds: float, memory
     code = os.waitstatus_to_exitcode(_ended(pid, 1.0 if in_time else 0.0))
     what = "importing it" if arguments is None else "making it"
     if not in_time:
-        return Accident("timeout", f"{target}: {what} was ended by the limit of {seconds:g} s")
+        return Mishap("timeout", f"{target}: {what} was ended by the limit of {seconds:g} s")
     if not answer:
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return Accident("crashed" if code < 0 else "failed", f"{target}: {what} ended the process by {how}")
+        return Mishap("crashed" if code < 0 else "failed", f"{target}: {what} ended the process by {how}")
     found = json.loads(answer)
-    return Accident(found["status"], f"{target}: {what} {found['message']}") if found["status"] else None
+    return Mishap(found["status"], f"{target}: {what} {found['message']}") if found["status"] else None
 
 
 def _ended(pid: int, seconds: float) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from marginbench.harness.interruption import undisturbed
+from marginbench.harness.records.machine import machines
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.run_folder import write_state
 from marginbench.harness.records.status import status_of
@@ -40,8 +41,9 @@ def finish(
     print(f"{len(records)} cells: " + ", ".join(f"{n} {status}" for status, n in counts.most_common()))
     if false := sum(bool(record.false_claim) for record in records):
         print(f"{false} claimed convergence at a larger gap than was asked for (column false_claim)")
-    for note in notes:
-        print(note)
+    for note in (*notes, machines(records)):
+        if note:
+            print(note)
     sys.stdout.flush()
     print(f"report: {page}")
     if interrupted:

@@ -22,6 +22,7 @@ from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.old_names import current_name
 from marginbench.harness.printable import printable_lines
+from marginbench.harness.records.machine import machines
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.status import STATUSES, named, status_of, worst
 from marginbench.harness.reporting import figures, frontier, statistics, tables
@@ -107,6 +108,7 @@ def page(
         status_of=status_of,
         named=named,
         bad=sum(status_of(r.status).bad for r in comparison.records),
+        machines=machines(comparison.records),
         false_claims=sum(bool(r.false_claim) for r in comparison.records),
         solved=sum(succeeded(r) for r in comparison.records),
         loosest=max((r.gap for r in comparison.records if r.status == "solved" and r.gap is not None), default=None),

@@ -19,7 +19,7 @@ from marginbench.harness.cell.spec import Cell
 from marginbench.harness.errors import StoreError
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.old_names import current_name
-from marginbench.harness.rehearsal import PACKAGE, Accident
+from marginbench.harness.rehearsal import PACKAGE, Mishap
 from marginbench.harness.running.isolation import Isolation
 from marginbench.harness.running.job import Job, Limits
 from marginbench.harness.running.mapped_data import Data, open_data
@@ -30,12 +30,12 @@ def data_key(cell: Cell) -> str:
     return json.dumps(cell.dataset, sort_keys=True)
 
 
-def load(cells: Sequence[Cell], folder: Path, isolation: Isolation | None = None) -> dict[str, Data | Accident]:
-    """Each distinct data set once, by its configuration as text, or the accident that its rows tell of.
+def load(cells: Sequence[Cell], folder: Path, isolation: Isolation | None = None) -> dict[str, Data | Mishap]:
+    """Each distinct data set once, by its configuration as text, or the mishap that its rows tell of.
 
     InputError where what was asked for cannot be.
     """
-    loaded: dict[str, Data | Accident] = {}
+    loaded: dict[str, Data | Mishap] = {}
     with ExitStack() as stack:
         isolation = isolation or stack.enter_context(Isolation())
         for cell in cells:
@@ -45,19 +45,19 @@ def load(cells: Sequence[Cell], folder: Path, isolation: Isolation | None = None
     return loaded
 
 
-def _load_one(cell: Cell, folder: Path, isolation: Isolation) -> Data | Accident:
+def _load_one(cell: Cell, folder: Path, isolation: Isolation) -> Data | Mishap:
     limits = Limits(**cell.limits)
     job = Job("marginbench.harness.running.data_process.loaded", (cell.dataset, cell.dataset_name, str(folder)), limits)
     result = isolation.do(job)
     if result.status:
-        return Accident(result.status, f"loading the data set {cell.dataset_name}: {result.message}")
+        return Mishap(result.status, f"loading the data set {cell.dataset_name}: {result.message}")
     for key, kind in (("bad_input", InputError), ("bad_store", StoreError)):
         if key in result.text:
             raise kind(str(result.text[key]))
     try:
         return _taken(cell, folder, str(result.text["digest"]), [str(note) for note in result.text["notes"]])
     except (ValueError, LookupError, TypeError, OSError) as error:  # foreign code ran there, and may say anything
-        return Accident("failed", f"loading the data set {cell.dataset_name}: what it made cannot be read: {error}")
+        return Mishap("failed", f"loading the data set {cell.dataset_name}: what it made cannot be read: {error}")
 
 
 def _taken(cell: Cell, folder: Path, name: str, notes: list[str]) -> Data:

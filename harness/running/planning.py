@@ -13,8 +13,8 @@ from marginbench.harness.model.solver import Solver
 from marginbench.harness.old_names import current_name
 from marginbench.harness.records.codec import dumps
 from marginbench.harness.records.record import Record
-from marginbench.harness.records.store import asked_key, cell_key
-from marginbench.harness.rehearsal import Accident, rehearsed
+from marginbench.harness.records.store import ANSWERED, ASKED, asked_key, cell_key
+from marginbench.harness.rehearsal import Mishap, rehearsed
 from marginbench.harness.running.fingerprint import code_of, versions_of
 from marginbench.harness.running.job import Limits
 from marginbench.harness.running.loading import data_key
@@ -48,7 +48,7 @@ class Planned:
         return [current_name(str(part.get("_target_", ""))) for part in (self.cell.solver, self.cell.formulation)]
 
 
-def plan(cells: Sequence[Cell], loaded: Mapping[str, Data | Accident]) -> list[Planned]:
+def plan(cells: Sequence[Cell], loaded: Mapping[str, Data | Mishap]) -> list[Planned]:
     """Every cell with its key, in order. Raises InputError for what cannot be."""
     planned = []
     for cell in cells:
@@ -56,10 +56,10 @@ def plan(cells: Sequence[Cell], loaded: Mapping[str, Data | Accident]) -> list[P
         check_numbers("limits.", cell.limits)
         check_seed(cell.seed)
         data, solver = loaded[data_key(cell)], made_solver(cell)
-        if isinstance(data, Accident):
+        if isinstance(data, Mishap):
             planned.append(_hopeless(cell, data))
             continue
-        if isinstance(solver, Accident):
+        if isinstance(solver, Mishap):
             planned.append(_hopeless(cell, solver))
             continue
         formulation: Formulation = instantiate(cell.formulation)
@@ -73,21 +73,21 @@ def plan(cells: Sequence[Cell], loaded: Mapping[str, Data | Accident]) -> list[P
     return planned
 
 
-def made_solver(cell: Cell) -> Solver | Accident:
+def made_solver(cell: Cell) -> Solver | Mishap:
     """The solver of a cell. One from outside the package is made in another process first."""
     limits = Limits(**cell.limits)
-    accident = rehearsed(cell.solver, limits.seconds, limits.memory_mb)
-    if accident is not None:
-        return accident
+    mishap = rehearsed(cell.solver, limits.seconds, limits.memory_mb)
+    if mishap is not None:
+        return mishap
     try:
         return instantiate(cell.solver)
     except (ValueError, TypeError) as error:
         raise InputError(f"solver={cell.solver_name}: {error}") from None
     except Exception as error:  # whatever a user's class raises
-        return Accident("failed", f"{type(error).__name__}: {error}")
+        return Mishap("failed", f"{type(error).__name__}: {error}")
 
 
-def _hopeless(cell: Cell, why: Accident) -> Planned:
+def _hopeless(cell: Cell, why: Mishap) -> Planned:
     """A cell that cannot be run, with its row. Such a row is never found again: the next run tries anew."""
     about = cell.problem
     record = Record(
@@ -106,7 +106,7 @@ def _hopeless(cell: Cell, why: Accident) -> Planned:
     )
     asked = dumps([cell.dataset, cell.problem])
     record.problem = hashlib.sha256(asked.encode()).hexdigest()[:20]
-    record.hash = hashlib.sha256(dumps(record.cell).encode()).hexdigest()[:20]
+    record.hash = hashlib.sha256(dumps(record.cell).encode()).hexdigest()[: ASKED + ANSWERED]
     return Planned(cell, None, None, record.problem, record.hash, record.hash, record)  # type: ignore[arg-type]
 
 

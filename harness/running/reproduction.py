@@ -15,7 +15,7 @@ from typing import Any
 from marginbench.harness.cell.spec import Cell
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.records.record import Record
-from marginbench.harness.rehearsal import Accident
+from marginbench.harness.rehearsal import Mishap
 from marginbench.harness.running.loading import data_key, load
 from marginbench.harness.running.mapped_data import Data
 from marginbench.harness.running.planning import Planned, plan
@@ -74,7 +74,7 @@ class Loaded:
         if key not in self.data:
             try:
                 (found,) = load([cell], self.folder).values()
-                if isinstance(found, Accident):
+                if isinstance(found, Mishap):
                     raise InputError(found.message)
                 self.data[key] = found
             except (ValueError, TypeError, ArithmeticError, MemoryError, LookupError, AttributeError, OSError) as error:

@@ -22,7 +22,7 @@ from marginbench.harness.records.solution import read_solution, write_solution
 from marginbench.harness.records.store import Store
 from marginbench.harness.references.computed import read_bounds, write_bounds
 from marginbench.harness.references.library import Library
-from marginbench.harness.rehearsal import Accident
+from marginbench.harness.rehearsal import Mishap
 from marginbench.harness.running.earlier import Earlier
 from marginbench.harness.running.environment import write_environment
 from marginbench.harness.running.fingerprint import changed_code, code_of
@@ -178,7 +178,7 @@ class Finished:
 
 
 def run_cells(
-    cells: Sequence[Cell], config: Config, name: str, command: str, loaded: Mapping[str, Data | Accident] | None = None
+    cells: Sequence[Cell], config: Config, name: str, command: str, loaded: Mapping[str, Data | Mishap] | None = None
 ) -> Finished:
     """Check everything, and run what no earlier run has. `loaded`: the data, where they are at hand."""
     out = Path(str(config["out"]))

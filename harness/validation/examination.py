@@ -7,7 +7,6 @@ problem that it does not refuse, the relative gap falls to `Solver.accuracy`. Wh
 Speed is not promised: a run that the budget ended while its error was falling is shown as late, and breaks nothing.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -39,7 +38,7 @@ from marginbench.harness.records.status import status_of
 from marginbench.harness.references.library import Entry, Library
 from marginbench.harness.running.isolation import Isolation
 from marginbench.harness.running.job import Limits
-from marginbench.harness.running.loading import load
+from marginbench.harness.running.loading import data_key, load
 from marginbench.harness.running.mapped_data import Data
 from marginbench.harness.running.optima import known_bounds
 from marginbench.harness.validation import memory_contract as footprint
@@ -123,7 +122,7 @@ class Examination:
         asked = [replace(self._cell(e.problem), dataset=e.dataset, dataset_name=e.name) for e in entries]
         loaded = load(asked, self.folder / "data", self.isolation)
         for cell in tqdm(asked, desc="problems", unit="problem", disable=None, leave=False):
-            data = loaded[json.dumps(cell.dataset, sort_keys=True)]
+            data = loaded[data_key(cell)]
             if isinstance(data, Data):
                 yield from self._rows(cell, data)
             else:

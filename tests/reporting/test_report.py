@@ -119,6 +119,13 @@ def test_the_page_of_a_hundred_cells_is_small():
     assert len(report.page(records, tables.table(records), "t", "c")) < 3_000_000
 
 
+def test_times_of_two_machines_are_flagged():
+    made = [solved("a", machine={"processor": "One"}), solved("b", machine={"processor": "Two"})]
+    pages = [report.page(records, tables.table(records), "t", "c") for records in (made, made[:1])]
+    assert "Times come from 2 machines: One (1), Two (1); compare passes, not seconds." in pages[0]
+    assert "machines:" not in pages[1]
+
+
 def test_no_target_leads_outside_the_project():
     assert "soft-margin dual" in report._docstring("marginbench.harness.formulations.dual_qp.DualQP")
     for target in (
