@@ -107,7 +107,7 @@ def _hopeless(cell: Cell, why: Mishap) -> Planned:
     asked = dumps([cell.dataset, cell.problem])
     record.problem = hashlib.sha256(asked.encode()).hexdigest()[:20]
     record.hash = hashlib.sha256(dumps(record.cell).encode()).hexdigest()[: ASKED + ANSWERED]
-    return Planned(cell, None, None, record.problem, record.hash, record.hash, record)  # type: ignore[arg-type]
+    return Planned(cell, None, None, record.problem, record.hash, record.hash, failure=record)  # type: ignore[arg-type]
 
 
 def check_numbers(group: str, config: Config) -> None:

@@ -183,7 +183,7 @@ def run_cells(
     """Check everything, and run what no earlier run has. `loaded`: the data, where they are at hand."""
     out = Path(str(config["out"]))
     check_numbers("", {"repeat_below": config["repeat_below"]})
-    keep = str(config["keep"])
+    keep = str(config.get("keep", "nothing"))
     if keep not in KEEP:
         raise InputError(f"keep={keep}: possible are {', '.join(KEEP)}")
     with Isolation() as isolation:

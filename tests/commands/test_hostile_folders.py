@@ -113,7 +113,7 @@ def test_a_record_under_a_name_that_no_run_gives_is_left_out_and_named(tmp_path,
     run = stored(tmp_path / "run", solved("plain"))
     (run / "cells" / "odd.json").write_bytes(encode(solved("odd", hash="odd")))
     (run / "cells" / f"{EVIL}.json").write_text("damaged")
-    assert main(["report", str(run), "--out", str(tmp_path / "new")]) == 0
+    assert main(["report", str(run), "--out", str(tmp_path / "new")]) == 1
     said = capsys.readouterr().err
     assert "odd" in said
     assert r"\x1b[2J" in said

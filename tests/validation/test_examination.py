@@ -10,23 +10,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from wrong_solvers import StaleState
+from wrong_subjects import FORMULATIONS, REFERENCE, subject
 
 from marginbench.harness.cell.certificate import certify
 from marginbench.harness.cell.run import run_cell
 from marginbench.harness.cli import main
-from marginbench.harness.commands.listing import configs
 from marginbench.harness.commands.pairs import target
 from marginbench.harness.model.problem import InputError, Point, Problem
 from marginbench.harness.model.solver import Solver
 from marginbench.harness.references.library import Entry, Library, entries
 from marginbench.harness.running.cell_job import Order
 from marginbench.harness.running.isolation import Isolation
+from marginbench.harness.running.job import Result, resolved, unframed
 from marginbench.harness.running.mapped_data import open_data
 from marginbench.harness.running.outcome import blank
 from marginbench.harness.solver_spec import solver_node
 from marginbench.harness.validation import contract_process
-from marginbench.harness.validation.contract_process import check, check_isolated
+from marginbench.harness.validation.contract_process import check_isolated
 from marginbench.harness.validation.diagnosis import suspect
 from marginbench.harness.validation.examination import Examination, anytime, falling, honest_accepts, honest_claims
 from marginbench.harness.validation.scorecard import ContractLine, Row, Scorecard
@@ -34,13 +34,6 @@ from marginbench.harness.validation.scorecard_table import write
 from marginbench.harness.validation.testbed import Setting, Subject
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
-FORMULATIONS = {name: config for name, config, _ in configs("formulation", [CONF])}
-CLARABEL = {"_target_": "marginbench.solvers.clarabel_qp.ClarabelQp"}
-REFERENCE = {
-    "soft": {"formulation": FORMULATIONS["primal_qp"], "solver": CLARABEL},
-    "hard": {"formulation": FORMULATIONS["hard_primal_qp"], "solver": CLARABEL},
-    "budget": {"seconds": 5.0, "gap": 1e-10},
-}
 DENSE = {"_target_": "marginbench.datasets.generators.overlapping", "n": 40, "d": 4, "distance": 1.5, "seed": 1}
 SPARSE = {"_target_": "marginbench.datasets.generators.text", "n": 30, "d": 40, "length": 8, "topic": 0.4, "seed": 1}
 RARE = {"_target_": "marginbench.datasets.generators.rare", "n": 60, "d": 4, "distance": 2.0, "ratio": 0.2, "seed": 1}
@@ -63,20 +56,14 @@ class Here(Isolation):
         except Exception as error:
             return blank(Order(cell, data, digest, known, limits), "failed", str(error))
 
+    def do(self, job, log=None):
+        return Result(*unframed(resolved(job.function)(*job.arguments)))
+
 
 def examination(name: str, folder: Path, isolation: Isolation | None = None) -> Examination:
     solver = {"_target_": f"wrong_solvers.{name}"}
     isolation = isolation or Here()
     return Examination(solver, name, FORMULATIONS, Library(()), REFERENCE, isolation, seconds=2.0, folder=folder)
-
-
-def subject(name: str, *biases: str) -> Subject:
-    """Of contracts, with the sum of hinges and each of these biases."""
-    settings = tuple(
-        Setting("regularised_sum", FORMULATIONS["regularised_sum"], {"C": 1.0, "bias": bias, "loss": "hinge"})
-        for bias in biases
-    )
-    return Subject({"_target_": f"wrong_solvers.{name}"}, settings, REFERENCE, 1e-6, 2.0)
 
 
 @pytest.fixture(scope="module")
@@ -130,30 +117,6 @@ def test_a_wrong_optimum_is_found_and_its_cause_named(name, problems, words, fol
     assert f"FAIL: {name} keeps {3 - len(problems)} of 3 problems" in card.text()
 
 
-@pytest.mark.parametrize(
-    ("name", "contract"),
-    [
-        ("MutatesX", "data untouched"),
-        ("IgnoresSeed", "deterministic under a seed"),
-        ("IgnoresSeed", "global random state untouched"),
-        ("ReturnsAverage", "ends with its best point"),
-        ("StaleState", "no stale state"),
-        ("DenseOnly", "dense and CSR the same"),
-        ("PenalisedBias", "a problem that is not stored"),
-        ("LabelsFlipped", "a problem that is not stored"),
-        ("FirstLabel", "label swap"),
-        ("WholeSixteenths", "scaling of data with C"),
-    ],
-)
-def test_a_broken_contract_is_found(name, contract):
-    """And the solver that is right keeps it."""
-    StaleState.answers.clear()
-    (line,) = check(subject(name, "free"), (contract,))
-    assert line.result == "fail", line
-    (line,) = check(subject("Right", "free"), (contract,))
-    assert line.result == "pass", line
-
-
 def test_a_neighbour_with_the_same_optimum_is_no_suspect():
     """Where C does not matter, a mediocre answer is a better one for every smaller C."""
     problem = Problem(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), C=1e4, bias="none")
@@ -166,21 +129,6 @@ def test_data_that_cannot_be_written_to_stop_a_solver_that_does(folder):
     rows = list(examination("MutatesX", folder).rows(ENTRIES[:1]))
     assert rows[0].status == "failed"
     assert honest_accepts(rows).result == "fail"
-
-
-def test_a_contract_is_broken_when_it_is_broken_in_one_setting():
-    (line,) = check(subject("PenalisedBias", "none", "free"), ("a problem that is not stored",))
-    assert line.result == "fail"
-    assert "bias free" in line.sentence
-    (line,) = check(subject("PenalisedBias", "none"), ("a problem that is not stored",))
-    assert line.result == "pass"
-
-
-def test_an_answer_to_another_problem_is_one_complaint():
-    """It is as wrong on every transformed problem, which says nothing new."""
-    names = ("a problem that is not stored", "row permutation", "label swap", "feature permutation", "Fortran order")
-    lines = check(subject("LabelsFlipped", "free"), names)
-    assert [line.contract for line in lines if line.result == "fail"] == ["a problem that is not stored"]
 
 
 def test_in_processes_of_their_own_the_right_solver_passes_and_a_crash_breaks_one_line(folder):
