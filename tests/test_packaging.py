@@ -107,7 +107,7 @@ def marginbench(python: Path, place: Path, *words: str) -> str:
 def test_verbs_work_from_a_wheel_beside_folders_of_the_same_names(installed, place):
     assert PROJECT["project"]["version"] in marginbench(installed, place, "--version")
     out = marginbench(installed, place, "run", "dataset=separable", "method=auto", "budget.gap=1e-6")
-    assert "1 cells: 1 solved" in out
+    assert "1 cell: 1 solved" in out
     folder = Path(out.strip().splitlines()[-1].removeprefix("report: ")).parent
     assert (place / folder / "report.html").exists()
     marginbench(installed, place, "report", str(folder))

@@ -38,7 +38,8 @@ def finish(
         write_state(folder, interrupted)
     print(terminal(records, known, shutil.get_terminal_size((120, 40)).columns))
     counts = Counter(record.status for record in records)
-    print(f"{len(records)} cells: " + ", ".join(f"{n} {status}" for status, n in counts.most_common()))
+    number = "1 cell" if len(records) == 1 else f"{len(records)} cells"
+    print(f"{number}: " + ", ".join(f"{n} {status}" for status, n in counts.most_common()))
     if false := sum(bool(record.false_claim) for record in records):
         print(f"{false} claimed convergence at a larger gap than was asked for (column false_claim)")
     for note in (*notes, machines(records)):

@@ -1,5 +1,6 @@
 """A solver that was named alone gets a formulation that it takes."""
 
+import math
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -32,21 +33,30 @@ def is_pair_of_method(composer: Composer, cell: Composed) -> bool:
 
 
 def _candidates(composer: Composer, solver: str, target: str) -> Iterator[str]:
-    """The formulation of the method of its name, of other methods that use it, then any that fits."""
+    """The formulation of the method of its name, of other methods that use it, then those that fit, in the order of
+    `validate`."""
     for method in sorted(composer.names("method"), key=lambda name: (name != solver, name)):
         pair = _choices(method, composer.places)
         if pair.get("solver") == solver:
             yield pair["formulation"]
+    fitting = []
     for name in composer.names("formulation"):
         file = read_file("formulation", name, composer.places)
         if file is not None and _fits(solver, target, str(file.config.get("_target_"))):
-            yield name
+            fitting.append((_place(str(file.config.get("_target_"))), name))
+    yield from (name for _, name in sorted(fitting))
 
 
 def _choices(method: str, places: tuple[Path, ...]) -> dict[str, str]:
     file = read_file("method", method, places)
     entries = [entry for entry in (file.defaults if file is not None else []) if isinstance(entry, dict)]
     return {str(k).removeprefix("override ").strip().lstrip("/"): str(v) for e in entries for k, v in e.items()}
+
+
+def _place(formulation: str) -> float:
+    """Behind the others where no solver is led to it by itself."""
+    route = getattr(imported("formulation", formulation), "route", None)
+    return math.inf if route is None else route.turn
 
 
 @cache

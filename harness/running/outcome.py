@@ -56,7 +56,11 @@ def outcome_of(order: Order, solver: Sequence[Result], judge: Result, cpu: int |
     if last.report:
         _add_usage(record, [result.report for result in solver if result.report], ended)
     if about:
-        record.machine |= {"threads": about["threads"], "judge_cpu_seconds": judge.report["process_cpu_seconds"]}
+        record.machine |= {
+            "threads": about["threads"],
+            "judge_cpu_seconds": judge.report["process_cpu_seconds"],
+            "charged_cpu_seconds": about["charged_cpu_seconds"],
+        }
         if ended and record.solve_seconds is not None and last.report:
             _account(record, about, len(solver))
     return outcome

@@ -126,7 +126,8 @@ class Sweep:
             write_solution(self.folder, record.hash, outcome.point)  # first: a record here is never without it
         self.store.put(record)
         own = time.process_time() - start + record.machine.get("judge_cpu_seconds", 0.0)
-        self.costs.append(own + record.machine.get("process_cpu_seconds", 0.0) - (record.cpu_seconds or 0.0))
+        used = record.machine.get("process_cpu_seconds", 0.0) - record.machine.get("charged_cpu_seconds", 0.0)
+        self.costs.append(own + used)
         return record
 
     def _verify(self, data: Data) -> None:

@@ -124,6 +124,8 @@ def test_a_solver_named_alone_gets_a_formulation_that_it_takes():
     assert pairs["perceptron"] == "perceptron"
     assert "solver=pegasos: formulation=pegasos (it does not take the default, dual_qp)" in grid.notes
     assert not any("sdca" in note for note in grid.notes)
+    own = expand(COMPOSER, ["solver=wrong_solvers.Right"]).runs[0].cells[0]
+    assert own.choices["formulation"] == "regularised_sum"  # no method names it: the risk that `validate` tries first
     assert values("formulation", "solver=pegasos", "formulation=primal_qp") == ["primal_qp"]
     assert values("formulation", "solver=pegasos", "method=tikhonov") == ["tikhonov"]
 

@@ -247,7 +247,7 @@ def test_a_solver_from_a_file(tmp_path, monkeypatch):
     assert solver_node("wrong_solvers.Right") == {"_target_": "wrong_solvers.Right", "seed": "${seed}"}
     for text, words in [
         (f"{tmp_path}/none.py:Right", "there is no file"),
-        (f"{file}:Wrong", "has no attribute 'Wrong'"),
+        (f"{file}:Wrong", "my_solver_of_test has no Wrong"),
         ("wrong_solvers.ascent", "needs a class"),
     ]:
         with pytest.raises(InputError, match=words):
