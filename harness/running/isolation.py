@@ -25,8 +25,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
+from marginbench.datasets import cache
 from marginbench.harness.cell.judging import Outcome
 from marginbench.harness.cell.spec import Cell
+from marginbench.harness.errors import StoreError
 from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.old_names import current_name
@@ -305,6 +307,8 @@ class Isolation:
         except (OSError, struct.error):
             self._errors.seek(0)
             said = self._errors.read().decode(errors="replace").strip().splitlines() or ["it says nothing"]
+            if os.strerror(errno.ENOSPC) in said[-1]:  # compiled kernels are kept in the cache
+                raise StoreError(f"cannot write {cache.folder()}: {os.strerror(errno.ENOSPC)}") from None
             raise OSError(errno.EAGAIN, f"the one that starts cells does not start: {said[-1]}") from None
 
     def _new_parent(self) -> Parent:

@@ -206,3 +206,12 @@ def test_a_machine_that_starts_no_more_processes_is_one_line(monkeypatch, capsys
     monkeypatch.setattr(subprocess, "Popen", refused)
     assert main(["run", "dataset=separable", "out=out"]) == 1
     assert capsys.readouterr().err.startswith("marginbench: cannot start a process: Resource temporarily unavailable")
+
+
+def test_a_full_cache_is_named(full_disk, tmp_path_factory, monkeypatch, capsys):
+    """Data and compiled kernels are kept there."""
+    monkeypatch.setenv("MARGINBENCH_CACHE", str(full_disk))
+    out = tmp_path_factory.mktemp("out")
+    assert main(["run", "dataset=overlapping", "dataset.n=20000", "method=auto", f"out={out}"]) == 1
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert said.startswith(f"marginbench: cannot write {full_disk}")
