@@ -59,10 +59,12 @@ def test_every_public_function_has_an_example():
 def test_files_are_loaded_as_on_the_command_line(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("sick,age,height\nyes,1,2.5\nno,3,4\nyes,5,6\n")
-    X, y = mb.load(path)
+    with pytest.raises(InputError, match=r"which column holds the labels.*the columns are sick, age, height"):
+        mb.load(path)
+    X, y = mb.load(path, labels="sick")
     assert X.tolist() == [[1.0, 2.5], [3.0, 4.0], [5.0, 6.0]]
     assert y.tolist() == [1.0, -1.0, 1.0]
-    assert mb.load(str(path), positive="no")[1].tolist() == [-1.0, 1.0, -1.0]
+    assert mb.load(str(path), labels="sick", positive="no")[1].tolist() == [-1.0, 1.0, -1.0]
 
 
 @pytest.mark.parametrize(
