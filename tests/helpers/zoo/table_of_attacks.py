@@ -76,7 +76,7 @@ ATTACKS = [
     crash("Hangs", ("timeout",), "the limit ends it", limits=QUICK),
     crash("IgnoresSignals", ("timeout",), "SIGKILL cannot be ignored", limits=QUICK),
     crash("StopsItself", ("timeout",), "a stopped process is ended too", limits=QUICK),
-    crash("KillsParent", BROKEN, "its row says so, its neighbours do not notice", limits=QUICK),
+    crash("KillsParent", ("timeout", *BROKEN), "its row says so, its neighbours do not notice", limits=QUICK),
     crash("StopsParent", ("timeout", *BROKEN), "somebody watches the one who watches", limits=QUICK),
     crash("KillsGroup", ("crashed",), "the group is its own", words="SIGKILL"),
     crash("ForksTwenty", SHORT_OF_IT, "none of them outlives its cell"),
