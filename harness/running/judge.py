@@ -59,7 +59,8 @@ class Clock:
         )
         if worked or waited or not 0.0 <= inside <= self.outside:
             return self.outside, self.cpu
-        return inside, step.cpu_seconds if 0.0 <= step.cpu_seconds <= self.cpu else self.cpu
+        own = step.cpu_seconds if 0.0 <= step.cpu_seconds <= self.cpu else 0.0
+        return inside, max(own, min(self.cpu, inside))  # a process that is often stopped counts its own CPU too low
 
 
 class Examined:

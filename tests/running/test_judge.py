@@ -122,3 +122,10 @@ def test_the_outside_clock_counts_where_the_inner_one_tells_less_than_handing_ov
     inside, outside, cpu, charged
 ):
     assert Clock(outside, cpu).charged(Step(1, inside, inside, None))[0] == charged
+
+
+def test_cpu_time_is_what_is_seen_from_outside_unless_that_is_handing_over():
+    step = Step(1, seconds=1.0, cpu_seconds=0.2, iterate=None)
+    assert Clock(outside=1.01, cpu=0.9).charged(step) == (1.0, 0.9)  # its own clock lost most of it
+    assert Clock(outside=1.01, cpu=1.005).charged(step) == (1.0, 1.0)  # the rest was handing over
+    assert Clock(outside=1.01, cpu=1.9).charged(Step(1, 1.0, 1.8, None)) == (1.01, 1.9)  # more than it says
