@@ -64,7 +64,9 @@ def labels_beside(path: str, wanted: str | None, name: str, most: int) -> tuple[
         raise ValueError(f"{name}: {given}; dataset.labels=FILE names a file of labels, .npy or one label a line")
     try:
         with found.open("rb") as file:
-            content = bounded(file, str(found), most)
+            if found.stat().st_size > most:
+                raise TooLarge(str(found), most)
+            content = file.read()
     except OSError as error:
         raise ValueError(f"{name}: the labels {found} cannot be read: {error.strerror}") from None
     note = [f"the labels are the file {found.name}"]

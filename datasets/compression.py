@@ -1,33 +1,45 @@
-"""Compressed files, unpacked up to a limit: a small file can be made to unpack to any size."""
+"""Compressed files, unpacked piece by piece and up to a limit: a small file can be made to unpack to any size."""
 
 import bz2
 import gzip
-import io
 import lzma
 import zlib
+from collections.abc import Iterator
 from typing import IO, Any
 
 STEP = 1024
 """Bytes of .zst data that are unpacked at a time: they become 32 MB at most."""
 
+PIECE = 2**20
+"""Bytes that are given at a time."""
+
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
 
-def decompressed(raw: bytes, compression: str, name: str, most: int) -> bytes:
-    """`compression`: one of COMPRESSIONS, or empty. More than `most` bytes are refused, as damaged data are."""
+def unpacked(file: IO[bytes], compression: str, name: str, most: int) -> Iterator[bytes]:
+    """The content of an open file in pieces. `compression`: one of COMPRESSIONS, or empty.
+
+    More than `most` bytes of what was compressed are refused, as damaged data are.
+    """
+    if not compression:
+        while piece := file.read(PIECE):
+            yield piece
+        return
+    size = 0
     try:
-        if compression == ".zst":
-            return _unzstd(raw, name, most)
-        if not compression:
-            return raw
-        openers: dict[str, Any] = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
-        opened = {"fileobj": io.BytesIO(raw)} if compression == ".gz" else {"filename": io.BytesIO(raw)}
-        with openers[compression](**opened) as file:
-            return bounded(file, name, most)
+        for piece in _unzstd(file) if compression == ".zst" else _pieces(file, compression):
+            size += len(piece)
+            if size > most:
+                raise TooLarge(name, most)
+            yield piece
     except TooLarge:
         raise
-    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+    except (OSError, EOFError, Damaged, zlib.error, lzma.LZMAError) as error:
         raise ValueError(f"{name}: damaged {compression} data: {str(error).splitlines()[0]}") from None
+
+
+class Damaged(Exception):
+    """Data that no .zst file has."""
 
 
 class TooLarge(ValueError):
@@ -45,23 +57,27 @@ def bounded(file: IO[bytes], name: str, most: int) -> bytes:
     return data
 
 
-def _unzstd(raw: bytes, name: str, most: int) -> bytes:
+def _pieces(file: IO[bytes], compression: str) -> Iterator[bytes]:
+    openers: dict[str, Any] = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
+    given: dict[str, Any] = {"fileobj": file} if compression == ".gz" else {"filename": file}
+    with openers[compression](**given) as opened:
+        while piece := opened.read(PIECE):
+            yield piece
+
+
+def _unzstd(file: IO[bytes]) -> Iterator[bytes]:
     """All frames of a .zst file; a file that ends inside a frame is damaged."""
     import zstandard
 
-    parts, size = [], 0
+    raw = file.read(STEP)
     while raw:
-        frame, at = zstandard.ZstdDecompressor().decompressobj(), 0
-        while at < len(raw) and not frame.eof:
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        while raw and not frame.eof:
             try:
-                parts.append(frame.decompress(raw[at : at + STEP]))
+                yield frame.decompress(raw)
             except zstandard.ZstdError as error:
-                raise ValueError(str(error)) from None
-            at += STEP
-            size += len(parts[-1])
-            if size > most:
-                raise TooLarge(name, most)
+                raise Damaged(str(error)) from None
+            raw = b"" if frame.eof else file.read(STEP)
         if not frame.eof:
-            raise ValueError("the data end early")
-        raw = frame.unused_data + raw[at:]
-    return b"".join(parts)
+            raise Damaged("the data end early")
+        raw = frame.unused_data or file.read(STEP)

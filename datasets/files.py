@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.datasets import cache
-from marginbench.datasets.check import Matrix, check
+from marginbench.datasets.check import Array, Matrix, check
 from marginbench.datasets.columns import Split
-from marginbench.datasets.compression import COMPRESSIONS, TooLarge, decompressed
-from marginbench.datasets.labels import listed_labels, signs
+from marginbench.datasets.compression import COMPRESSIONS, TooLarge, unpacked
+from marginbench.datasets.labels import listed_labels, of_classes, signs
 from marginbench.datasets.libsvm import read_libsvm
+from marginbench.datasets.mapped import size_of
+from marginbench.datasets.mapped_files import folder, mapped_npy
 from marginbench.datasets.samples import Samples, samples
 from marginbench.datasets.scaling import scaled
+from marginbench.harness.matrices import row_blocks
 
 FORMATS = {
     ".libsvm": "libsvm",
@@ -36,7 +40,7 @@ TABLES = ("csv", "arff", "parquet")
 
 ENDINGS = f"{' '.join(FORMATS)}, each plain or with {' '.join(COMPRESSIONS)}"
 PARSER = 2  # part of every cache key: raise it when the same bytes shall give other arrays
-LARGE = 2**20  # bytes of text from which parsing is worth a cache entry
+LARGE = 2**20  # bytes of arrays from which parsing is worth a cache entry
 
 
 def file(
@@ -44,6 +48,7 @@ def file(
     format: str | None = None,
     labels: str | int | None = None,
     positive: Any = None,
+    negative: Any = None,
     header: bool | None = None,
     drop: Sequence[str | int] | None = None,
     d: int | None = None,
@@ -53,11 +58,15 @@ def file(
 ) -> Samples:
     """(X, y) of the file at `path`, relative to the current directory; `a9a` also finds `a9a.libsvm.xz`.
 
+    A folder with X.npy (or data.npy, indices.npy, indptr.npy and shape.npy of a CSR matrix) and y.npy is used where it
+    lies, and so is a large .npy file: see `mapped_files.py`.
+
     format     libsvm, csv, npz, npy, mat, arff or parquet; by default told by the ending.
     labels     tables (csv, arff, parquet): the label column, by name or by number from 0; arrays (npz, npy, mat): the
                name of the array or file of labels. By default what is obvious; see `columns.py` and `array_files.py`.
     positive   the label, or list of labels, that becomes +1 against all others; by default the file must have
                exactly two labels, of which the larger (in text: the later) becomes +1, as 1 of {0, 1}, 2 of {1, 2}.
+    negative   the label, or list of labels, that becomes -1; rows of other labels are left out. By default all others.
     header     csv: whether the first line holds names; by default found out.
     drop       tables: columns that are left out, by name or by number from 0.
     d          the number of features, when the file may lack its last columns; more than d are refused.
@@ -65,8 +74,10 @@ def file(
     scale      none, or standard: each column to mean 0 and variance 1, which leaves no zeros and so makes X dense.
     largest_mb a file that unpacks to more is refused.
     """
-    path = _found(str(path), format)
-    name, raw = path, _bytes(path)
+    if Path(path).is_dir():
+        return folder(str(path), positive, negative)
+    name = path = _found(str(path), format)
+    _check_there(path)
     kind, compression = _format(path, format)
     left_out = _checked_drop(drop, kind, name)
     if labels is not None and kind == "libsvm":
@@ -85,20 +96,32 @@ def file(
         raise ValueError(f"{name}: dataset.largest_mb={largest_mb}: need a number above 0")
     layout = "dense" if scale == "standard" else layout
     wanted = None if positive is None else listed_labels(positive)
-    options = json.dumps([PARSER, kind, compression, labels, wanted, header, left_out, d, layout])
-    key = hashlib.sha256(options.encode() + hashlib.sha256(raw).digest()).hexdigest()
-    known = cache.load(key) if kind in ("libsvm", "csv") else None
-    if known is None:
-        most = int(largest_mb * 2**20)
-        text = decompressed(raw, compression, name, most)
-        read = _read(text, kind, name, path, labels, header, left_out, d, most)
-        y, notes = signs(read.labels, wanted, name)
-        X, y = check(_widened(read.X, d, name), y, name)
-        known = samples(_laid_out(X, layout, name, most), y, [*read.notes, *notes])
-        if kind in ("libsvm", "csv") and len(text) >= LARGE:
-            cache.save(key, known)
+    against = None if negative is None else listed_labels(negative)
+    options = json.dumps([PARSER, kind, compression, labels, wanted, header, left_out, d, layout, *(against or ())])
+    kept = kind in ("libsvm", "csv")
+    most = int(largest_mb * 2**20)
+    if kind == "npy" and not compression and (layout, scale, d) != ("csr", "none", None):
+        there = mapped_npy(path, name, None if labels is None else str(labels), positive, negative, most)
+        if there is not None:
+            return samples(scaled(there[0], scale), there[1], there.notes) if scale != "none" else there
+    with _open(path) as content:
+        key = hashlib.sha256(options.encode() + hashlib.file_digest(content, "sha256").digest()).hexdigest()
+        known = cache.load(key) if kept else None
+        if known is None:
+            content.seek(0)
+            pieces = unpacked(content, compression, name, most)
+            read = _read(pieces, kind, name, path, labels, header, left_out, d, most)
+            read, wanted = of_classes(read, wanted, against, name)
+            y, notes = signs(read.labels, wanted, name)
+            X = _widened(read.X, d, name)
+            if kind == "libsvm":  # as long as nobody else refers to it
+                X = _laid_out(X, layout, name, most)
+            X, y = check(X, y, name)
+            known = samples(_laid_out(X, layout, name, most), y, [*read.notes, *notes])
+            if kept and size_of(*known) >= LARGE:
+                known = cache.saved(key, known)
     X, y = known
-    return samples(scaled(X, scale) if isinstance(X, np.ndarray) and scale != "none" else X, y, known.notes)
+    return samples(scaled(X, scale), y, known.notes) if isinstance(X, np.ndarray) and scale != "none" else known
 
 
 def _checked_drop(drop: Any, kind: str, name: str) -> list[str | int]:
@@ -115,12 +138,15 @@ def _found(path: str, format: str | None) -> str:
     return next((name for name in names if Path(name).is_file()), path)
 
 
-def _bytes(path: str) -> bytes:
+def _check_there(path: str) -> None:
     if not Path(path).is_file():
         where = "data=DIR says where the files of named data sets are"
         raise ValueError(f"dataset.path={path}: no such file; possible endings are {ENDINGS}; {where}")
+
+
+def _open(path: str) -> BufferedReader:
     try:
-        return Path(path).read_bytes()
+        return open(path, "rb")
     except OSError as error:
         raise ValueError(f"dataset.path={path}: cannot be read: {error.strerror}") from None
 
@@ -141,7 +167,7 @@ def _format(path: str, format: str | None) -> tuple[str, str]:
 
 
 def _read(
-    text: bytes,
+    pieces: Iterable[bytes],
     kind: str,
     name: str,
     path: str,
@@ -153,9 +179,12 @@ def _read(
 ) -> Split:
     """By the reader of the format, which is imported only now: they load what others do not need."""
     if kind == "libsvm":
-        X, given = read_libsvm(text, name, d)
-        read = Split(X, given, [])
-    elif kind == "csv":
+        X, given = read_libsvm(pieces, name, d)
+        if X.shape[0] == 0:
+            raise ValueError(f"{name}: no rows")
+        return Split(X, given, [])
+    text = b"".join(pieces)
+    if kind == "csv":
         from marginbench.datasets.csv_files import read_csv
 
         read = read_csv(text, name, labels, header, drop)
@@ -201,7 +230,22 @@ def _laid_out(X: Matrix, layout: str, name: str, most: int) -> Matrix:
     if not isinstance(X, np.ndarray) and dense:
         if layout == "dense" and 8 * n * d > most:
             raise TooLarge(name, most)
-        return X.toarray(order="C")
+        return _dense(X)
     X = sp.csr_array(X)
     X.eliminate_zeros()
     return X
+
+
+def _dense(X: sp.csr_array) -> Array:
+    """X as a dense array. X is used up, from its end: never are both there in full."""
+    made = np.zeros(X.shape)  # pages that were not written to take no memory
+    for rows in reversed(list(row_blocks(X))):
+        ends = X.indptr[rows.start : rows.stop + 1]
+        first, last = int(ends[0]), int(ends[-1])
+        some = X.data[first:last], X.indices[first:last], ends - first
+        sp.csr_array(some, shape=(rows.stop - rows.start, X.shape[1])).toarray(out=made[rows])
+        del some
+        for array in (X.data, X.indices):
+            if array.flags.owndata:
+                array.resize(first, refcheck=False)
+    return made

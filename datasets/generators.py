@@ -48,6 +48,13 @@ def overlapping(n: int, d: int, distance: float, seed: int) -> tuple[Array, Arra
     return shuffled(rng, gaussians(rng, y, d, distance), y)
 
 
+def units(n: int, d: int, distance: float, scale: float, seed: int) -> tuple[Array, Array]:
+    """`overlapping` in other units: every entry times `scale`. With a power of two for it, and C / scale^2 for C, every
+    number of the problem is that of `overlapping` times a power of two: nothing has become harder."""
+    X, y = overlapping(n, d, distance, seed)
+    return positive("scale", scale) * X, y
+
+
 def label_noise(n: int, d: int, margin: float, flip: float, seed: int) -> tuple[Array, Array]:
     """`separable` with the labels of round(flip n_c) rows of each class c turned; 0 <= flip < 0.5."""
     flip = real("flip", flip, lambda v: 0 <= v < 0.5, "a share of at least 0 and below 0.5")

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.datasets.check import Array, listed
+from marginbench.datasets.check import Array, distinct, listed
+from marginbench.datasets.columns import Split
 
 
 def signs(
@@ -19,7 +20,7 @@ def signs(
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         row = int(np.flatnonzero(~np.isfinite(given))[0])
         raise ValueError(f"{name}: row {row} (counted from 0) has the label {given[row]}; need finite numbers or text")
-    found = np.unique(given)
+    found = distinct(given)
     if positive is None:
         if found.size != 2:
             raise ValueError(f"{name}: labels {listed(found)}: need exactly two classes; {advice}")
@@ -40,6 +41,35 @@ def signs(
     return np.where(taken, 1.0, -1.0), notes
 
 
+def of_classes(
+    read: Split, positive: list[str] | None, negative: list[str] | None, name: str
+) -> tuple[Split, list[str] | None]:
+    """The rows of the classes that are asked for, and the labels that become +1.
+
+    `negative`: the labels that become -1. None: all but the positive ones, and no row is left out.
+    """
+    if negative is None:
+        return read, positive
+    given = _as_numbers_or_text(read.labels, name)
+    found = distinct(given)
+    for text in negative:
+        if not any(_same(label, text) for label in found):
+            raise ValueError(f"{name}: dataset.negative={text} is not among the labels {listed(found)}")
+        if positive is not None and any(_same(label, text) for label in positive):
+            raise ValueError(f"{name}: {text} is both in dataset.positive and in dataset.negative")
+    against = [label for label in found if any(_same(label, text) for text in negative)]
+    if positive is None:
+        if len(against) == found.size:
+            raise ValueError(f"{name}: dataset.negative takes every label ({listed(found)}); none is left for +1")
+        return read, [str(label) for label in found if label not in against]
+    taken = [label for label in found if any(_same(label, text) for text in positive)]
+    rows = np.isin(given, [*against, *taken])
+    if rows.all():
+        return read, positive
+    note = f"{np.count_nonzero(~rows)} rows of other classes are left out"
+    return Split(read.X[np.flatnonzero(rows)], given[rows], [*read.notes, note]), positive
+
+
 def listed_labels(positive: Any) -> list[str]:
     """The option `positive`, one label or a list of them, as texts."""
     return [str(v) for v in ([positive] if isinstance(positive, str | int | float) else positive)]
@@ -55,7 +85,7 @@ def _as_numbers_or_text(given: Any, name: str) -> Array:
     if given.dtype.kind not in "biufUSO" or (given.dtype.kind == "O" and not _plain(given)):
         raise ValueError(f"{name}: labels of type {given.dtype}; need numbers or text, and none missing")
     try:
-        return given.astype(np.float64)
+        return given.astype(np.float64, copy=False)
     except (ValueError, TypeError, OverflowError):
         if given.dtype.kind == "S":
             return np.array([label.decode("utf-8", "replace") for label in given.tolist()], dtype=str)

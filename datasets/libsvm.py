@@ -1,68 +1,163 @@
 """The LIBSVM (SVMlight) text format: one row per line, `label index:value index:value ... # comment`.
 
-Numbers are rounded correctly, as float() rounds them. One compiled pass reads the text. A decimal whose digits make
-an integer m <= 2^53 and whose power of ten is at most 22 needs one exact operation, m * 10^e or m / 10^-e, which IEEE
-arithmetic rounds correctly (Clinger, How to read floating point numbers accurately, 1990); the rest, a few in most
-files, are left as NaN by that pass and given to float().
+The text is read in pieces, each by one compiled pass over its whole lines, into arrays that grow: beside them a few MB
+are used. A file in which every row has the same columns, one after the other, is a dense matrix: its indices are not
+kept. How numbers are read: `decimals.py`.
 """
 
 import re
-from typing import NoReturn
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
-from marginbench.datasets.check import Array
+from marginbench.datasets.check import Array, Matrix
+from marginbench.datasets.decimals import HASH, NEWLINE, NINE, ZERO, ends, number
+from marginbench.datasets.growing import Growing
 
-NEWLINE, HASH, COLON, POINT, PLUS, MINUS, ZERO, NINE = b"\n#:.+-09"
+COLON = ord(":")
 LARGEST = 2**31 - 1
 FINE, BAD_LABEL, BAD_PAIR, BAD_VALUE, BAD_ORDER, BAD_INDEX = range(6)
-POWERS = np.array([float(f"1e{k}") for k in range(23)])
 TOKEN = re.compile(rb"[^\s#]*")
 
 
-def read_libsvm(raw: bytes, name: str, d: int | None = None) -> tuple[sp.csr_array, Array]:
+def read_libsvm(pieces: bytes | Iterable[bytes], name: str, d: int | None = None) -> tuple[Matrix, Array]:
     """(X, labels). Indices count from 1, or from 0 in a file that has an index 0; they must increase in a line.
 
-    Blank lines, comments, `qid:` tokens and carriage returns are passed over; stored zeros are dropped. With d, no
-    index may be above it. Every refusal is a ValueError "name: line 17: ...".
+    Blank lines, comments, `qid:` tokens and carriage returns are passed over; stored zeros are dropped from CSR. With
+    d, no index may be above it. Every refusal is a ValueError "name: line 17: ...".
     """
-    raw = raw.removeprefix(b"\xef\xbb\xbf") + b"\n"  # the last newline is the kernel's sentinel
-    text = np.frombuffer(raw, dtype=np.uint8)
-    rows, size = np.count_nonzero(text == NEWLINE), np.count_nonzero(text == COLON)
-    labels, label_at = np.empty(rows), np.empty(rows, dtype=np.int64)
-    data, value_at = np.empty(size), np.empty(size, dtype=np.int64)
-    indices, indptr = np.empty(size, dtype=np.int32), np.zeros(rows + 1, dtype=np.int64)
-    n, nnz, problem, at = _scan(text, labels, label_at, indptr, indices, data, value_at)
-    if problem != FINE:
-        _refuse(raw, name, problem, at)
-    labels, indptr, indices, data = labels[:n], indptr[: n + 1], indices[:nnz], data[:nnz]
-    _finish(raw, name, labels, label_at)
-    _finish(raw, name, data, value_at)
-    base = 0 if nnz and indices.min() == 0 else 1
-    if d is not None and nnz and indices.max() - base >= d:
-        k = int(np.argmax(indices - base >= d))
-        raise ValueError(f"{name}: line {_line(raw, value_at[k])}: index {indices[k]}, but dataset.d={d}")
-    columns = d if d is not None else int(indices.max(initial=base - 1)) - base + 1
-    index = np.int32 if nnz < 2**31 else np.int64
-    X = sp.csr_array((data, (indices - base).astype(index), indptr.astype(index)), shape=(n, columns))
-    X.eliminate_zeros()
-    return X, labels
+    reader = Reader(name, d)
+    for text in _whole_lines([pieces] if isinstance(pieces, bytes) else pieces):
+        reader.take(text)
+    return reader.matrix(), reader.labels.taken()
 
 
-@njit(cache=True)
-def _scan(text, labels, label_at, indptr, indices, data, value_at):
-    """Fill the arrays; (rows, non-zeros, problem, its position). NaN stands for a number left to float()."""
+def _whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The text in pieces that end with a line, the last one too: the newline is the kernel's sentinel."""
+    rest, first = list[bytes](), True
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        if end:
+            text = b"".join([*rest, piece[:end]])
+            yield text.removeprefix(b"\xef\xbb\xbf") if first else text
+            rest, first = [], False
+        rest.append(piece[end:])
+    if text := b"".join(rest):
+        yield (text.removeprefix(b"\xef\xbb\xbf") if first else text) + b"\n"
+
+
+class Reader:
+    """What was read so far. `regular`: the columns of every row, as long as all rows have the same."""
+
+    def __init__(self, name: str, d: int | None) -> None:
+        self.name, self.d = name, d
+        self.labels, self.counts = Growing(np.float64), Growing(np.int32)
+        self.indices, self.data = Growing(np.int32), Growing(np.float64)
+        self.regular: Array | None = None
+        self.least, self.most, self.zeros, self.lines = LARGEST, -1, False, 0
+        self.beyond: dict[int, str] = {}
+        """For each base of indices (0, 1) the first refusal of one above d."""
+
+    def take(self, text: bytes) -> None:
+        found = _Piece(text)
+        if found.problem != FINE:
+            _refuse(text, self.name, self.lines, found.problem, found.at)
+        if found.left:
+            _finish(text, self.name, self.lines, found.labels, found.label_at)
+            _finish(text, self.name, self.lines, found.data, found.value_at)
+        self.least, self.most = min(self.least, found.least), max(self.most, found.most)
+        self.zeros = self.zeros or found.zeros
+        if self.d is not None:
+            self._look_beyond(text, found, self.d)
+        if self.indices.size == 0 and not self._is_regular(found):
+            self._make_irregular()
+        if self.regular is None:
+            self.indices.append(found.indices)
+        for kept, more in ((self.labels, found.labels), (self.counts, found.counts), (self.data, found.data)):
+            kept.append(more)
+        self.lines += text.count(b"\n")
+
+    def _look_beyond(self, text: bytes, found: "_Piece", d: int) -> None:
+        for base in (0, 1):
+            if base not in self.beyond and found.most - base >= d:
+                k = int(np.argmax(found.indices - base >= d))
+                where = f"{self.name}: line {self.lines + _line(text, found.value_at[k])}"
+                self.beyond[base] = f"{where}: index {found.indices[k]}, but dataset.d={d}"
+
+    def _is_regular(self, found: "_Piece") -> bool:
+        """Whether all rows so far, and those found now, have the columns of the first one, one after the other."""
+        if found.counts.size == 0:
+            return True
+        if self.labels.size == 0:
+            first = found.indices[: found.counts[0]]
+            if first.size == 0 or first[-1] - first[0] != first.size - 1:
+                return False
+            self.regular = first.copy()
+        if self.regular is None or (found.counts != self.regular.size).any():
+            return False
+        return bool((found.indices.reshape(-1, self.regular.size) == self.regular).all())
+
+    def _make_irregular(self) -> None:
+        """From here on indices are kept; those that were not are made up for."""
+        if self.regular is not None:
+            self.indices.append(np.tile(self.regular, self.labels.size))
+            self.regular = None
+
+    def matrix(self) -> Matrix:
+        n, nnz, base = self.labels.size, self.data.size, 0 if self.least == 0 else 1
+        if base in self.beyond:
+            raise ValueError(self.beyond[base])
+        columns = self.d if self.d is not None else max(0, self.most - base + 1)
+        if self.regular is not None and self.regular[0] == base and self.regular.size == columns:
+            return self.data.taken().reshape(n, columns)
+        self._make_irregular()
+        index: Any = np.int32 if nnz < 2**31 else np.int64
+        indptr = np.zeros(n + 1, index)
+        np.cumsum(self.counts.taken(), out=indptr[1:])
+        indices = self.indices.taken()
+        indices -= base
+        X = sp.csr_array((n, columns))  # which would make views of arrays it is given here
+        X.data, X.indices, X.indptr = self.data.taken(), indices.astype(index, copy=False), indptr
+        X.has_canonical_format = True
+        if self.zeros:
+            X.eliminate_zeros()
+        return X
+
+
+class _Piece:
+    """Whole lines of a text, read: labels, the number of pairs in each row, indices, data, and where each began."""
+
+    def __init__(self, raw: bytes) -> None:
+        text = np.frombuffer(raw, dtype=np.uint8)
+        rows, pairs = text.size // 2 + 1, text.size // 4 + 1  # "1" and "1:1" with one character that ends them
+        labels, label_at, counts = np.empty(rows), np.empty(rows, np.int64), np.empty(rows, np.int32)
+        indices, data, value_at = np.empty(pairs, np.int32), np.empty(pairs), np.empty(pairs, np.int64)
+        self.problem, self.at, n, nnz, self.left, self.zeros, self.least, self.most = _scan(
+            text, labels, label_at, counts, indices, data, value_at
+        )
+        self.labels, self.label_at, self.counts = labels[:n], label_at[:n], counts[:n]
+        self.indices, self.data, self.value_at = indices[:nnz], data[:nnz], value_at[:nnz]
+
+
+@njit(cache=True, nogil=True)
+def _scan(text, labels, label_at, counts, indices, data, value_at):
+    """Fill the arrays: (problem, its position, rows, pairs, whether numbers are left to float(), whether a value is 0,
+    the least and the largest index). NaN stands for a number that is left."""
     i = n = k = 0
+    left = zeros = False
+    least, most = LARGEST, -1
     while i < text.size:
         i = _blanks(text, i)
         if text[i] != NEWLINE and text[i] != HASH:
-            labels[n], end = _number(text, i)
+            labels[n], end = number(text, i)
             if end < 0:
-                return n, k, BAD_LABEL, i
+                return BAD_LABEL, i, n, k, left, zeros, least, most
+            left |= np.isnan(labels[n])
             label_at[n] = i
-            i, previous = _blanks(text, end), -1
+            i, previous, before = _blanks(text, end), -1, k
             while text[i] != NEWLINE and text[i] != HASH:
                 start, index = i, 0
                 while ZERO <= text[i] <= NINE:
@@ -70,27 +165,28 @@ def _scan(text, labels, label_at, indptr, indices, data, value_at):
                     i += 1
                 if text[i] != COLON or i == start:
                     if not _is_qid(text, start):
-                        return n, k, BAD_PAIR, start
-                    while not _ends(text[i]):
+                        return BAD_PAIR, start, n, k, left, zeros, least, most
+                    while not ends(text[i]):
                         i += 1
                     i = _blanks(text, i)
                     continue
-                value, end = _number(text, i + 1)
-                if end < 0:
-                    return n, k, BAD_VALUE, start
-                if index > LARGEST:
-                    return n, k, BAD_INDEX, start
-                if index <= previous:
-                    return n, k, BAD_ORDER, start
+                value, end = number(text, i + 1)
+                problem = BAD_VALUE if end < 0 else BAD_INDEX if index > LARGEST else BAD_ORDER
+                if end < 0 or index > LARGEST or index <= previous:
+                    return problem, start, n, k, left, zeros, least, most
+                left |= np.isnan(value)
+                zeros |= value == 0.0
                 data[k], indices[k], value_at[k], previous = value, index, i + 1, index
                 k += 1
                 i = _blanks(text, end)
+            counts[n] = k - before
             n += 1
-            indptr[n] = k
+            if k > before:  # indices increase in a line
+                least, most = min(least, indices[before]), max(most, indices[k - 1])
         while text[i] != NEWLINE:
             i += 1
         i += 1
-    return n, k, FINE, 0
+    return FINE, 0, n, k, left, zeros, least, most
 
 
 @njit(cache=True)
@@ -102,66 +198,20 @@ def _blanks(text, i):
 
 
 @njit(cache=True)
-def _ends(c):
-    return c == 32 or 9 <= c <= 13 or c == HASH
-
-
-@njit(cache=True)
 def _is_qid(text, i):
     return text[i] == 113 and text[i + 1] == 105 and text[i + 2] == 100 and text[i + 3] == COLON
 
 
-@njit(cache=True)
-def _number(text, i):
-    """(value, end) of the decimal at i, NaN if float() must read it, end = -1 if it is none."""
-    negative = text[i] == MINUS
-    if negative or text[i] == PLUS:
-        i += 1
-    m, digits, decimals, exponent, exact = 0, 0, 0, 0, True
-    fraction = False
-    while ZERO <= text[i] <= NINE or (text[i] == POINT and not fraction):
-        if text[i] == POINT:
-            fraction = True
-        else:
-            digits += 1
-            decimals += fraction
-            if m < 10**17:
-                m = 10 * m + (text[i] - ZERO)
-            else:
-                exact = False
-        i += 1
-    if digits == 0:
-        return np.nan, -1
-    if text[i] == 69 or text[i] == 101:  # E or e
-        i += 1
-        sign = -1 if text[i] == MINUS else 1
-        if text[i] == MINUS or text[i] == PLUS:
-            i += 1
-        if not ZERO <= text[i] <= NINE:
-            return np.nan, -1
-        while ZERO <= text[i] <= NINE:
-            exponent = min(10 * exponent + (text[i] - ZERO), 10**6)
-            i += 1
-        exponent *= sign
-    if not _ends(text[i]):
-        return np.nan, -1
-    exponent -= decimals
-    if not exact or m > 2**53 or abs(exponent) > 22:
-        return np.nan, i
-    value = m * POWERS[exponent] if exponent >= 0 else m / POWERS[-exponent]
-    return (-value if negative else value), i
-
-
-def _finish(raw: bytes, name: str, values: Array, at: Array) -> None:
+def _finish(raw: bytes, name: str, lines: int, values: Array, at: Array) -> None:
     """Read with float() what the scan left."""
     for k in np.flatnonzero(np.isnan(values)).tolist():
         values[k] = float(_token(raw, at[k]))
         if np.isinf(values[k]):
             given = _token(raw, at[k]).decode()
-            raise ValueError(f"{name}: line {_line(raw, at[k])}: expected a finite number, got {given!r}")
+            raise ValueError(f"{name}: line {lines + _line(raw, at[k])}: expected a finite number, got {given!r}")
 
 
-def _refuse(raw: bytes, name: str, problem: int, at: int) -> NoReturn:
+def _refuse(raw: bytes, name: str, lines: int, problem: int, at: int) -> NoReturn:
     given = _token(raw, at).decode(errors="replace")
     given = given if len(given) <= 40 else given[:40] + "..."
     says = {
@@ -171,7 +221,7 @@ def _refuse(raw: bytes, name: str, problem: int, at: int) -> NoReturn:
         BAD_ORDER: f"{given!r} has an index not above the one before it; indices must increase",
         BAD_INDEX: f"{given!r} has an index above {LARGEST}",
     }
-    raise ValueError(f"{name}: line {_line(raw, at)}: {says[problem]}")
+    raise ValueError(f"{name}: line {lines + _line(raw, at)}: {says[problem]}")
 
 
 def _token(raw: bytes, at: int) -> bytes:

@@ -14,19 +14,26 @@ from marginbench.datasets.check import Array, Matrix, check
 
 
 class Samples(tuple[Matrix, Array]):
-    """(X, y), and notes: what was decided on reading them, a sentence each."""
+    """(X, y), and notes: what was decided on reading them, a sentence each. `digest` where it is known."""
 
     notes: tuple[str, ...] = ()
+    digest: str = ""
 
 
-def samples(X: Matrix, y: Array, notes: Sequence[str] = ()) -> Samples:
+def samples(X: Matrix, y: Array, notes: Sequence[str] = (), digest: str = "") -> Samples:
     made = Samples((X, y))
-    made.notes = tuple(notes)
+    made.notes, made.digest = tuple(notes), digest
     return made
 
 
-def samples_of(returned: Any, name: str) -> Samples:
-    """Checked samples from whatever a function returned; a ValueError of one line where that is none of the above."""
+def samples_of(returned: Any, name: str, positive: Any = None, negative: Any = None) -> Samples:
+    """Checked samples from whatever a function returned; a ValueError of one line where that is none of the above.
+
+    `positive`, `negative`: the labels that become +1 and -1, as of `files.file`.
+    """
+    chosen = positive is not None or negative is not None
+    if isinstance(returned, Samples) and returned.digest and not chosen:
+        return returned
     notes = list(getattr(returned, "notes", ())) if isinstance(returned, Samples) else []
     if _is_frame(returned):
         from marginbench.datasets.columns import split
@@ -38,12 +45,20 @@ def samples_of(returned: Any, name: str) -> Samples:
         X, y = _pair(returned, name)
     X, more = _matrix(X, name)
     notes += more
-    if not (isinstance(y, np.ndarray) and y.dtype == np.float64 and y.ndim == 1 and np.isin(y, (-1.0, 1.0)).all()):
-        from marginbench.datasets.labels import signs
+    if chosen or not _are_signs(y):
+        from marginbench.datasets.columns import Split
+        from marginbench.datasets.labels import listed_labels, of_classes, signs
 
-        y, more = signs(_labels(y), None, name, "call a function that returns two")
-        notes += more
+        wanted, against = (None if one is None else listed_labels(one) for one in (positive, negative))
+        read, wanted = of_classes(Split(X, _labels(y), notes), wanted, against, name)
+        y, more = signs(read.labels, wanted, name, "choose with preprocess.positive=...")
+        X, notes = read.X, [*read.notes, *more]
     return samples(*check(X, y, name), notes)
+
+
+def _are_signs(y: Any) -> bool:
+    """Whether labels are -1.0 and +1.0 already."""
+    return isinstance(y, np.ndarray) and y.dtype == np.float64 and y.ndim == 1 and bool(np.isin(y, (-1.0, 1.0)).all())
 
 
 def _pair(returned: Any, name: str) -> tuple[Any, Any]:

@@ -1,6 +1,10 @@
 """What is checked of any data, their digest, and the cache."""
 
+import os
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_data import dense, put, sample
 
-from marginbench.datasets import cache, files
+from marginbench.datasets import cache, eviction, files
 from marginbench.datasets.check import check
 from marginbench.datasets.digest import digest
+from marginbench.datasets.mapped import spill
+from marginbench.harness.errors import InputError
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +114,12 @@ def large(tmp_path):
 
 
 def entries():
-    return sorted(cache.folder().glob("*"))
+    return sorted(cache.folder().glob("*.json"))
+
+
+def kept():
+    """Folders of data."""
+    return sorted(path.name for path in cache.data_folder().glob("[!.]*"))
 
 
 def test_a_large_text_is_parsed_once(large, monkeypatch):
@@ -131,24 +142,53 @@ def test_other_options_or_content_are_other_entries(large, monkeypatch):
     assert files.file(large)[1].size == 55_001
 
 
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "swapped", "foreign"])
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "other data", "foreign", "no text"])
 def test_a_damaged_entry_is_ignored_and_written_again(large, damage):
     X, y = files.file(large)
     (entry,) = entries()
     whole = entry.read_bytes()
-    if damage == "swapped":  # a sound archive that is not what its digest says
-        with np.load(entry) as stored:
-            arrays = dict(stored)
-        np.savez(entry, **arrays | {"y": -arrays["y"]})
-    else:
-        middle = len(whole) // 2
-        flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
-        entry.write_bytes({"truncated": whole[:middle], "flipped": flipped, "empty": b"", "foreign": b"text"}[damage])
+    middle = len(whole) // 2
+    flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+    other = whole.replace(digest(X, y)[:8].encode(), b"00000000")
+    changed = {"truncated": whole[:middle], "flipped": flipped, "empty": b"", "other data": other, "foreign": b"[1]"}
+    entry.write_bytes(changed.get(damage, b"\xff"))
     assert cache.load(entry.stem) is None
     again, labels = files.file(large)
     assert digest(again, labels) == digest(X, y)
     assert entries() == [entry]
     assert cache.load(entry.stem) is not None
+
+
+@pytest.mark.parametrize("part", ["data", "indices", "indptr", "shape", "y"])
+@pytest.mark.parametrize("damage", ["flipped", "cut", "gone"])
+def test_damaged_data_are_ignored_and_written_again(large, part, damage):
+    X, y = files.file(large)
+    name = digest(X, y)
+    (entry,), file = entries(), cache.data_folder() / f"{name}-csr" / f"{part}.npy"
+    whole = file.read_bytes()
+    del X, y  # nobody may have mapped what is cut
+    if damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(whole[:-8] if damage == "cut" else whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:])
+    assert cache.load(entry.stem) is None
+    assert digest(*files.file(large)) == name
+    assert file.read_bytes() == whole
+    assert kept() == [f"{name}-csr"]
+
+
+def test_both_layouts_are_kept_at_once(large):
+    X, y = files.file(large)
+    Z, z = files.file(large, layout="dense")
+    assert kept() == [digest(X, y), f"{digest(Z, z)}-csr"]
+    assert (type(files.file(large)[0]), type(files.file(large, layout="dense")[0])) == (sp.csr_array, np.ndarray)
+
+
+def test_the_entries_of_version_01_are_removed(large):
+    cache.folder().mkdir()
+    np.savez(cache.folder() / "old.npz", y=np.zeros(3))
+    files.file(large)
+    assert not list(cache.folder().glob("*.npz"))
 
 
 def test_small_files_leave_no_entry_and_an_unwritable_cache_is_no_error(tmp_path, large, monkeypatch):
@@ -157,3 +197,61 @@ def test_small_files_leave_no_entry_and_an_unwritable_cache_is_no_error(tmp_path
     (tmp_path / "occupied").write_text("a file, not a folder")
     monkeypatch.setenv("MARGINBENCH_CACHE", str(tmp_path / "occupied"))
     assert files.file(large)[1].size == 55_000
+
+
+# -- the size of the cache -------------------------------------------------------------------------------------------
+
+
+def put_data(seed: int, used: float) -> Path:
+    """A data set of 8 KB, last used at that time."""
+    X = np.random.default_rng(seed).normal(size=(100, 10))
+    y = np.where(np.arange(100) % 2, 1.0, -1.0)
+    path = spill(X, y, digest(X, y), cache.data_folder())
+    os.utime(path, (used, used))
+    return path
+
+
+def test_what_was_used_longest_ago_goes_first(monkeypatch):
+    now = time.time()
+    old, middle, new = (put_data(seed, now - 100 * seed) for seed in (3, 2, 1))
+    monkeypatch.setenv("MARGINBENCH_CACHE_GB", "20e-6")
+    eviction.trim(cache.data_folder())
+    assert [path.exists() for path in (old, middle, new)] == [False, True, True]
+    assert eviction.size(cache.data_folder()) <= 20e3
+    eviction.hold(middle)  # is a use
+    monkeypatch.setenv("MARGINBENCH_CACHE_GB", "10e-6")
+    eviction.trim(cache.data_folder())
+    assert [path.exists() for path in (middle, new)] == [True, False]
+
+
+def test_what_a_living_process_uses_is_kept_and_what_a_dead_one_used_is_not(monkeypatch):
+    path = put_data(1, 0.0)
+    code = f"from pathlib import Path; from marginbench.datasets.eviction import hold; hold(Path({str(path)!r}))"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{code}; print(flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as user:
+        user.stdout.readline()
+        monkeypatch.setenv("MARGINBENCH_CACHE_GB", "0")
+        eviction.trim(cache.data_folder())
+        assert path.exists()
+        user.kill()
+    eviction.trim(cache.data_folder())
+    assert not path.exists()
+
+
+def test_what_a_writer_left_behind_goes_after_a_day(monkeypatch):
+    monkeypatch.setenv("MARGINBENCH_CACHE_GB", "0")
+    for name, age in (("young", 10.0), ("old", 1e6)):
+        folder = cache.data_folder() / f".{name}.tmp"
+        folder.mkdir(parents=True)
+        (folder / "X.npy").write_bytes(bytes(1000))
+        os.utime(folder, (time.time() - age,) * 2)
+    eviction.trim(cache.data_folder())
+    assert [path.name for path in cache.data_folder().glob("*.tmp")] == [".young.tmp"]
+
+
+@pytest.mark.parametrize("given", ["many", "-1", "nan"])
+def test_a_size_that_is_none_is_refused(given, monkeypatch):
+    monkeypatch.setenv("MARGINBENCH_CACHE_GB", given)
+    with pytest.raises(InputError, match=f"MARGINBENCH_CACHE_GB={given}: needs a number of gigabytes"):
+        eviction.limit()

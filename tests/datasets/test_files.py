@@ -112,6 +112,38 @@ def test_numbers_are_rounded_as_float_rounds_them():
     assert np.array_equal(table.ravel().view(np.int64), expected.view(np.int64))
 
 
+@pytest.mark.parametrize("size", [1, 2, 7, 64, 10**6])
+def test_text_in_pieces_of_any_size_is_one_text(size):
+    """Rows that are dense for a while and then not, in pieces that end anywhere; lines are counted through all."""
+    content = "\ufeff" + "".join(f"{k % 2} 1:{k}.5 2:-1e-3\r\n# c\n" for k in range(1, 20)) + "1 2:3 5:0\n\n0 1:7\n1"
+    raw = content.encode()
+    pieces = [raw[k : k + size] for k in range(0, len(raw), size)]
+    (X, labels), (whole, same) = read_libsvm(iter(pieces), "made"), read_libsvm(raw, "made")
+    assert X.shape == (22, 5)
+    assert X.nnz == 40
+    assert (X.toarray() == whole.toarray()).all()
+    assert labels.tolist() == same.tolist() == [1.0, 0.0] * 9 + [1.0, 1.0, 0.0, 1.0]
+    assert X.toarray()[-4:].tolist() == [[19.5, -0.001, 0, 0, 0], [0, 3, 0, 0, 0], [7, 0, 0, 0, 0], [0] * 5]
+    for text, d, says in (
+        (raw + b"\n1 3:x\n", None, "made: line 43: expected a finite number after the colon, got '3:x'"),
+        (raw + b"\n1 3:1e999\n", None, "made: line 43: expected a finite number, got '1e999'"),
+        (raw, 4, "made: line 39: index 5, but dataset.d=4"),
+        (raw + b" 0:1", 5, "made: line 39: index 5, but dataset.d=5"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(says)):
+            read_libsvm((text[k : k + size] for k in range(0, len(text), size)), "made", d)
+
+
+@pytest.mark.parametrize("base", [0, 1])
+def test_rows_that_all_have_the_same_columns_are_a_dense_matrix(base):
+    rows = "".join(f"1 {base}:{k} {base + 1}:0.25\n" for k in range(5)).encode()
+    X, _ = read_libsvm([rows[:9], rows[9:]], "made")
+    assert isinstance(X, np.ndarray)
+    assert X.tolist() == [[k, 0.25] for k in range(5)]
+    assert sp.issparse(read_libsvm(b"1 2:1 3:1\n1 2:2 3:1\n", "made")[0])  # its first column is empty
+    assert sp.issparse(read_libsvm(rows, "made", 4)[0])
+
+
 def test_the_file_config_has_every_option_and_asks_for_a_path(tmp_path):
     config = OmegaConf.load(CONFIGS / "file.yaml")
     assert OmegaConf.is_missing(config, "path")

@@ -156,7 +156,7 @@ def test_notes_survive_the_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "LARGE", 1)
     path = put(tmp_path, lines(";", "size,colour,count,class"), "a.csv")
     first, again = files.file(path), files.file(path)
-    assert list((tmp_path / "cache").glob("*.npz"))
+    assert list((tmp_path / "cache").glob("*.json"))
     assert first.notes == again.notes
     assert again.notes
 
