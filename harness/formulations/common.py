@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.kernel_dual import KernelDual
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import BoxDual, Loss, Program, QuadraticProgram, RegularisedRisk
 from marginbench.harness.model.solver import Iterate
@@ -102,7 +103,13 @@ def box_dual(problem: Problem, upper: Array, curvature: Array) -> BoxDual:
     return BoxDual(problem.features, problem.y, upper, curvature, equality=problem.bias == "free")
 
 
-def gram_program(box: BoxDual) -> QuadraticProgram:
+def kernel_dual(problem: Problem, upper: Array, curvature: Array) -> KernelDual:
+    """An augmented bias adds s^2 to every entry of K."""
+    K = problem.gram + problem.s * problem.s if problem.bias == "augmented" else problem.gram
+    return KernelDual(K, problem.y, upper, curvature, equality=problem.bias == "free")
+
+
+def gram_program(box: BoxDual | KernelDual) -> QuadraticProgram:
     """The same dual as a minimisation with its Gram matrix Q_ij = y_i y_j x_i.x_j written out:
 
     min 1/2 a'(Q + diag(curvature))a - sum a,   0 <= a <= upper   and, where `equality`, y'a = 0
@@ -114,8 +121,12 @@ def gram_program(box: BoxDual) -> QuadraticProgram:
     return QuadraticProgram(gram(box), -np.ones(n), sp.csc_array(A), l, u)
 
 
-def gram(box: BoxDual) -> sp.csc_array:
+def gram(box: BoxDual | KernelDual) -> sp.csc_array:
     """Q + diag(curvature)"""
+    if isinstance(box, KernelDual):
+        Q = box.y[:, None] * box.K * box.y
+        Q[np.diag_indices(box.n)] += box.curvature
+        return dense_to_csc(Q)
     if sp.issparse(box.X):
         signed = sp.csr_array(box.X.multiply(box.y[:, None]))
         return sp.csc_array(signed @ signed.T + diagonal(box.curvature))
@@ -172,11 +183,13 @@ def smooth_point(problem: Problem, program: Program, iterate: Iterate) -> Point:
     """From the dual, or as `risk_point` with the multipliers that a differentiable loss implies.
 
     alpha_i = weight_i slope(m_i): at the minimiser w = w(alpha) and, for a free bias, sum alpha_i y_i = 0, a dual
-    certificate at no cost.
+    certificate at no cost. Away from it the sum is not 0. It is made 0 here, since these multipliers are this map's and
+    not the solver's: where the loss is steep (1 / delta) a b that is nearly right gives a sum that is plainly wrong.
     """
     if isinstance(program, BoxDual):
         return dual_point(problem, program, iterate)
     point = risk_point(problem, iterate)
     if point.alpha is not None or not isinstance(program, RegularisedRisk):
         return point
-    return point._replace(alpha=program.weight * program.loss.slope(problem.margins(point.w, point.b)))
+    alpha = program.weight * program.loss.slope(problem.margins(point.w, point.b))
+    return point._replace(alpha=problem.feasible_dual(alpha))

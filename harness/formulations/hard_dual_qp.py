@@ -19,7 +19,8 @@ from marginbench.harness.formulations.common import (
     hard_margin,
     vector,
 )
-from marginbench.harness.model.formulation import Route
+from marginbench.harness.model.formulation import Lesson, Route
+from marginbench.harness.model.needs import Need, gram_need
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import BoxDual, Program, QuadraticProgram
 from marginbench.harness.model.solver import Iterate
@@ -29,6 +30,10 @@ from marginbench.harness.model.solver import Iterate
 class HardDualQP(HardMargin):
     gives: ClassVar[tuple[type[Program], ...]] = (BoxDual, QuadraticProgram)
     route: ClassVar[Route | None] = Route("dual", 11, (BoxDual, QuadraticProgram))
+    lesson = Lesson(5, "Only the rows on the edge of the margin have a multiplier: the others could be taken away.")
+
+    def needs(self, problem: Problem, kind: type[Program]) -> Need | None:
+        return gram_need(problem.X, problem.bias == "augmented") if kind is QuadraticProgram else None
 
     def program(self, problem: Problem, kind: type[Program]) -> Program:
         hard = hard_margin(problem)

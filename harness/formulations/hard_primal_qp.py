@@ -22,7 +22,8 @@ from marginbench.harness.formulations.common import (
     split_primal,
     vector,
 )
-from marginbench.harness.model.formulation import Route
+from marginbench.harness.model.formulation import Lesson, Route
+from marginbench.harness.model.needs import Need, rows_need
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import Program, QuadraticProgram
 from marginbench.harness.model.solver import Iterate
@@ -32,6 +33,10 @@ from marginbench.harness.model.solver import Iterate
 class HardPrimalQP(HardMargin):
     gives: ClassVar[tuple[type[Program], ...]] = (QuadraticProgram,)
     route: ClassVar[Route | None] = Route("primal", 1, (QuadraticProgram,))
+    lesson = Lesson(3, "Of all hyperplanes that separate, the one with the widest margin: there is only one.")
+
+    def needs(self, problem: Problem, kind: type[Program]) -> Need | None:
+        return rows_need(problem.X)
 
     def program(self, problem: Problem, kind: type[Program]) -> QuadraticProgram:
         n, d, free = sizes(problem)

@@ -12,12 +12,14 @@ import numpy as np
 
 from marginbench.harness.formulations.common import risk
 from marginbench.harness.formulations.perceptron import Perceptron
+from marginbench.harness.model.formulation import Lesson
 from marginbench.harness.model.problem import InputError, Problem
 from marginbench.harness.model.programs import PerceptronLoss, Program, RegularisedRisk
 
 
 @dataclass(frozen=True)
 class MarginPerceptron(Perceptron):
+    lesson = Lesson(2, "Every row is to be a little beyond the hyperplane; it still stops at the first that will do.")
     gamma: float = 1.0
 
     def __post_init__(self) -> None:

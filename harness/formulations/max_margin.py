@@ -22,7 +22,8 @@ from marginbench.harness.formulations.common import (
     split_primal,
     vector,
 )
-from marginbench.harness.model.formulation import Route
+from marginbench.harness.model.formulation import Lesson, Route
+from marginbench.harness.model.needs import Need, rows_need
 from marginbench.harness.model.problem import Array, Point, Problem
 from marginbench.harness.model.programs import ConeProgram, Program
 from marginbench.harness.model.solver import Iterate
@@ -33,6 +34,10 @@ class MaxMargin(HardMargin):
     gives: ClassVar[tuple[type[Program], ...]] = (ConeProgram,)
     route: ClassVar[Route | None] = Route("margin", 30, (ConeProgram,))
     always_solvable: ClassVar[bool] = True
+    lesson = Lesson(4, "The same hyperplane, found by widening the margin of a w of length 1.")
+
+    def needs(self, problem: Problem, kind: type[Program]) -> Need | None:
+        return rows_need(problem.X)
 
     def program(self, problem: Problem, kind: type[Program]) -> ConeProgram:
         n, d, free = sizes(problem)

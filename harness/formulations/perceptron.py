@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from marginbench.harness.formulations.common import hard_margin, risk, risk_point
-from marginbench.harness.model.formulation import Formulation, Route
+from marginbench.harness.model.formulation import Formulation, Lesson, Route
 from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import PerceptronLoss, Program, RegularisedRisk
 from marginbench.harness.model.solver import Iterate
@@ -25,6 +25,7 @@ class Perceptron(Formulation):
     gives: ClassVar[tuple[type[Program], ...]] = (RegularisedRisk,)
     route: ClassVar[Route | None] = Route("risk", 23, (RegularisedRisk,))
     judge: ClassVar[str] = "separation"
+    lesson = Lesson(1, "Any hyperplane that separates will do: the perceptron stops at the first that it meets.")
 
     def judged(self, problem: Problem) -> Problem:
         return hard_margin(problem).with_(bias="none" if problem.bias == "none" else "augmented")

@@ -14,7 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.formulations.common import HARD, diagonal, margin_columns, sizes, split_primal, vector
-from marginbench.harness.model.formulation import Formulation, Route
+from marginbench.harness.model.formulation import Formulation, Lesson, Route
+from marginbench.harness.model.needs import Need, rows_need
 from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import Program, QuadraticProgram
 from marginbench.harness.model.solver import Iterate
@@ -24,9 +25,13 @@ from marginbench.harness.model.solver import Iterate
 class PrimalQP(Formulation):
     gives: ClassVar[tuple[type[Program], ...]] = (QuadraticProgram,)
     route: ClassVar[Route | None] = Route("primal", 0, (QuadraticProgram,))
+    lesson = Lesson(6, "Rows may be inside the margin, at a price C for each unit of slack.")
 
     def refuses(self, problem: Problem) -> str | None:
         return HARD if problem.hard else None
+
+    def needs(self, problem: Problem, kind: type[Program]) -> Need | None:
+        return rows_need(problem.X)
 
     def program(self, problem: Problem, kind: type[Program]) -> QuadraticProgram:
         n, d, free = sizes(problem)

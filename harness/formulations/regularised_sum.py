@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from marginbench.harness.formulations.common import HingeRisk, risk, sample_weight
-from marginbench.harness.model.formulation import Route
-from marginbench.harness.model.problem import Problem, sum_lambda
+from marginbench.harness.model.formulation import Lesson, Route
+from marginbench.harness.model.lambdas import sum_lambda
+from marginbench.harness.model.problem import Problem
 from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
 
 
 @dataclass(frozen=True)
 class RegularisedSum(HingeRisk):
+    lesson = Lesson(9, "The same once more, as a sum: lambda = 1 / C.")
     objective = "the regularised sum"
     route: ClassVar[Route | None] = Route("risk", 20, (RegularisedRisk,))
 

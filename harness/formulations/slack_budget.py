@@ -25,7 +25,8 @@ from marginbench.harness.formulations.common import (
     split_primal,
     vector,
 )
-from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.formulation import Formulation, Lesson
+from marginbench.harness.model.needs import Need, rows_need
 from marginbench.harness.model.problem import InputError, Point, Problem
 from marginbench.harness.model.programs import Program, QuadraticProgram
 from marginbench.harness.model.solver import Iterate
@@ -37,6 +38,7 @@ class SlackBudget(Formulation):
     """The budget; None: that of the optimum for the problem's C, which `at` then fills in."""
 
     gives: ClassVar[tuple[type[Program], ...]] = (QuadraticProgram,)
+    lesson = Lesson(7, "The same trade the other way round: so much slack in all, and the widest margin that it buys.")
 
     def __post_init__(self) -> None:
         if self.t is not None and not (0.0 <= self.t < np.inf):
@@ -50,6 +52,9 @@ class SlackBudget(Formulation):
             return self
         slack = np.maximum(0.0, 1.0 - problem.margins(optimum.w, optimum.b))
         return replace(self, t=float(sample_weight(problem) @ slack))
+
+    def needs(self, problem: Problem, kind: type[Program]) -> Need | None:
+        return rows_need(problem.X)
 
     def program(self, problem: Problem, kind: type[Program]) -> QuadraticProgram:
         if self.t is None:

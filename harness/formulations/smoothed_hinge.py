@@ -15,7 +15,7 @@ import numpy as np
 
 from marginbench.harness.formulations.common import box_dual, needs_soft_hinge, risk, smooth_point
 from marginbench.harness.model import programs
-from marginbench.harness.model.formulation import Formulation, Route
+from marginbench.harness.model.formulation import Formulation, Lesson, Route
 from marginbench.harness.model.problem import InputError, Point, Problem
 from marginbench.harness.model.programs import BoxDual, Program, RegularisedRisk
 from marginbench.harness.model.solver import Iterate
@@ -28,6 +28,7 @@ class SmoothedHinge(Formulation):
     gives: ClassVar[tuple[type[Program], ...]] = (RegularisedRisk, BoxDual)
     route: ClassVar[Route | None] = Route("risk", 22, (RegularisedRisk,))
     exact: ClassVar[bool] = False
+    lesson = Lesson(12, "With its corner rounded off the loss has a curvature: Newton's method arrives in a few steps.")
 
     def __post_init__(self) -> None:
         if not (0.0 < self.delta < np.inf):

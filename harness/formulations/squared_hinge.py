@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from marginbench.harness.formulations.common import HARD, box_dual, risk, smooth_point
 from marginbench.harness.model import programs
-from marginbench.harness.model.formulation import Formulation, Route
+from marginbench.harness.model.formulation import Formulation, Lesson, Route
 from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import BoxDual, Program, RegularisedRisk
 from marginbench.harness.model.solver import Iterate
@@ -22,6 +22,7 @@ from marginbench.harness.model.solver import Iterate
 class SquaredHinge(Formulation):
     gives: ClassVar[tuple[type[Program], ...]] = (RegularisedRisk, BoxDual)
     route: ClassVar[Route | None] = Route("risk", 21, (RegularisedRisk,))
+    lesson = Lesson(13, "Slack at the price of its square: another problem, with another hyperplane.")
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:

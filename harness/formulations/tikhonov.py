@@ -9,12 +9,17 @@ has one, the coefficient is 2 lam.
 from dataclasses import dataclass
 
 from marginbench.harness.formulations.common import HingeRisk, risk, sample_weight
-from marginbench.harness.model.problem import Problem, tikhonov_lambda
+from marginbench.harness.model.formulation import Lesson
+from marginbench.harness.model.lambdas import tikhonov_lambda
+from marginbench.harness.model.problem import Problem
 from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
 
 
 @dataclass(frozen=True)
 class Tikhonov(HingeRisk):
+    lesson = Lesson(
+        8, "The same hyperplane as a loss and a penalty: hinge loss plus lambda ||w||^2, lambda = 1 / (2 C n)."
+    )
     objective = "the Tikhonov objective"
 
     def program(self, problem: Problem, kind: type[Program]) -> RegularisedRisk:

@@ -8,8 +8,21 @@ from warnings import WarningMessage
 
 import numpy as np
 
+from marginbench.harness.model.bounded_qp import bounded
+from marginbench.harness.model.kernel_dual import KernelDual
+from marginbench.harness.model.needs import Need, kkt_need
 from marginbench.harness.model.problem import Array, InputError
-from marginbench.harness.model.programs import Hinge, Loss, Program, RegularisedRisk, SmoothedHinge, SquaredHinge
+from marginbench.harness.model.programs import (
+    BoxDual,
+    ConeProgram,
+    Hinge,
+    Loss,
+    Program,
+    QuadraticProgram,
+    RegularisedRisk,
+    SmoothedHinge,
+    SquaredHinge,
+)
 from marginbench.harness.model.solver import Claim, Iterate, Solver
 
 
@@ -18,6 +31,10 @@ class Adapter(Solver):
 
     claims: ClassVar[Mapping[Any, Claim]] = {}
     """The library's status, a word or a number -> what it claims by it. Any other status is `failed`."""
+
+    def needs(self, program: Program) -> Need | None:
+        """Every library here that takes a quadratic or a cone program factorises its KKT system."""
+        return kkt_need(program.P, program.A) if isinstance(program, QuadraticProgram | ConeProgram) else None
 
     def warm_up(self, program: Program) -> None:
         """One small solve: the library is imported, and compiles what it compiles."""
@@ -83,7 +100,7 @@ class RiskLadder(Ladder):
 
     losses: ClassVar[tuple[type[Loss], ...]]
     bias: ClassVar[str] = "has no bias"
-    """What it does instead of a free bias."""
+    """What it does instead of a free bias; empty where it has one."""
     sample_weights: ClassVar[bool] = True
     one_class: ClassVar[bool] = False
     """True where it takes labels that are all alike."""
@@ -92,13 +109,75 @@ class RiskLadder(Ladder):
         assert isinstance(program, RegularisedRisk)
         if not isinstance(program.loss, self.losses):
             return f"{self.name} has only the {' and the '.join(WORDS[loss] for loss in self.losses)}"
-        if program.intercept:
+        if program.intercept and self.bias:
             return f"{self.name} {self.bias}; the problem's is free"
         if not self.sample_weights and np.ptp(program.weight) > 0:
             return f"{self.name} has no sample weights"
         if not self.one_class and np.ptp(program.y) == 0:
             return f"{self.name} needs both classes"
         return None
+
+
+class BoxLadder(Ladder):
+    """A ladder for the dual of the hinge with a free bias and a finite C; the rest is refused in words."""
+
+    accepts: ClassVar[tuple[type[Program], ...]] = (BoxDual,)
+
+    name: ClassVar[str]
+    """The library, as the first words of a refusal."""
+
+    sample_weights: ClassVar[bool] = True
+
+    def refuses(self, program: Program) -> str | None:
+        assert isinstance(program, BoxDual | KernelDual)
+        if not program.equality:
+            return f"{self.name} has a free bias; the problem has none"
+        if program.curvature.any():
+            return f"{self.name} has the hinge only; this dual has a quadratic term of its own"
+        if np.isinf(program.upper).any():
+            return f"{self.name} needs a finite C"
+        if not self.sample_weights and np.ptp(program.upper) > 0:
+            return f"{self.name} has no sample weights"
+        if np.ptp(program.y) == 0:
+            return f"{self.name} needs both classes"
+        return None
+
+
+class LicensedLadder(Ladder):
+    """A ladder for `QuadraticProgram` whose library needs a licence beyond a free size."""
+
+    accepts = (QuadraticProgram,)
+
+    name: ClassVar[str]
+    """The library, as the first words of a refusal."""
+
+    free_variables: ClassVar[int]
+    free_constraints: ClassVar[int]
+    """What it takes without a licence; bounds of variables are no constraints."""
+
+    free_together: ClassVar[float] = np.inf
+    """Where it counts variables and constraints together: how many of both."""
+
+    def refuses(self, program: Program) -> str | None:
+        assert isinstance(program, QuadraticProgram)
+        rows, variables = program.A.shape
+        if not self.free(variables, rows):
+            rows = bounded(program).b.size
+        if self.free(variables, rows) or self.licensed():
+            return None
+        size = f"{self.free_variables:,} variables and {self.free_constraints:,} constraints"
+        if self.free_together < np.inf:
+            size = f"{self.free_together:,} variables and constraints together"
+        return f"{self.name} without a licence takes quadratic programs of {size}; this has {variables:,} and {rows:,}"
+
+    def free(self, variables: int, rows: int) -> bool:
+        """Whether it takes so many without a licence."""
+        together = variables + rows <= self.free_together
+        return together and variables <= self.free_variables and rows <= self.free_constraints
+
+    @abstractmethod
+    def licensed(self) -> bool:
+        """Whether the library takes a quadratic program one variable larger than the free size."""
 
 
 WORDS: dict[type[Loss], str] = {Hinge: "hinge", SmoothedHinge: "smoothed hinge", SquaredHinge: "squared hinge"}

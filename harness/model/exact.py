@@ -174,8 +174,20 @@ def short_of(target: float, X: Matrix, y: Array, w: Array, b: float) -> Array:
 def weights(X: Matrix, v: Array) -> Array:
     """sum_i v_i x_i, balls"""
     out = np.zeros((X.shape[1], 3))
-    _weights(*_entries(X), v, out)
+    add_weights(X, v, out)
     return out
+
+
+def add_weights(X: Matrix, v: Array, out: Array) -> None:
+    """out += sum_i v_i x_i, balls"""
+    _weights(*_entries(X), v, out)
+
+
+def norm2(w: Array, gram: Array | None = None) -> Array:
+    """w'w, or w'Gw, as one ball"""
+    if gram is None:
+        return dot(balls(w), balls(w))
+    return dot(balls(-w), short_of(0.0, gram, np.ones(w.size), w, 0.0))
 
 
 def balls(x: Array) -> Array:

@@ -11,6 +11,10 @@ The bias is a property of the problem. `none`: b = 0. `free`: b is not penalised
 sum_i alpha_i y_i = 0. `augmented`: x gains a constant feature s, so that b = s w_{d+1} is penalised by b^2 / (2 s^2).
 The squared hinge is another problem: P has C_i max(0, 1 - m_i)^2; D loses alpha_i^2 / (4 C_i) and the upper bound.
 C = inf is the hard margin: minimise 1/2 ||w||^2 subject to m_i >= 1.
+
+With a kernel (`kernel.py`) x_i stands for phi(x_i), which has no coordinates. w = sum_j c_j phi(x_j) is given by its
+coefficients c: wherever a w is asked for, it is c, n numbers. With G = `gram` then w.phi(x_i) = (G c)_i and
+||w||^2 = c'Gc, and w(alpha) is c_i = alpha_i y_i.
 """
 
 import hashlib
@@ -23,7 +27,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.errors import InputError as InputError
-from marginbench.harness.matrices import as_matrix
+from marginbench.harness.matrices import all_finite, as_double, as_matrix, row_blocks, rows_at, times, transposed_times
+from marginbench.harness.model.best_bias import ends_of_bias, zero_of_slope
+from marginbench.harness.model.kernel import Kernel
 
 Array = np.ndarray
 Matrix: TypeAlias = Any  # a dense array or a csr_array; scipy has no types that a checker could tell apart
@@ -68,20 +74,27 @@ class Problem(Samples):
     loss: Loss = "hinge"
     weight: Array | None = None
     s: float = 1.0
+    kernel: Kernel | None = None
+    """None: the linear problem."""
+    left_out: str = ""
+    """Which rows of the data are not in X, as a hash: those of weight 0. Empty where all are."""
 
     def __post_init__(self) -> None:
         if self.bias not in ("none", "free", "augmented"):
             raise InputError(f"problem.bias={self.bias}: possible are none, free, augmented")
         if self.loss not in ("hinge", "squared_hinge"):
             raise InputError(f"problem.loss={self.loss}: possible are hinge, squared_hinge")
-        if isinstance(self.C, bool) or not isinstance(self.C, int | float) or not self.C > 0:
+        C, s = _number(self.C), _number(self.s)
+        if not C > 0.0:
             raise InputError(f"problem.C={self.C}: C must be a number above 0, or inf for the hard margin")
-        if not isinstance(self.s, int | float) or not 0 < self.s < np.inf:
+        if not 0.0 < s < np.inf:
             raise InputError(f"problem.s={self.s}: the constant feature must be a finite number above 0")
-        object.__setattr__(self, "X", as_matrix(self.X))
+        object.__setattr__(self, "C", C)  # C = 1 is C = 1.0, to kernels too
+        object.__setattr__(self, "s", s)
+        object.__setattr__(self, "X", as_matrix(self.X, single=self.kernel is None))
         if self.X.ndim != 2 or 0 in self.X.shape:
             raise InputError(f"data: shape {self.X.shape}; needs rows and columns, at least one of each")
-        if not np.isfinite(self.X.data if sp.issparse(self.X) else self.X).all():
+        if not all_finite(self.X):
             raise InputError("data: has NaN or infinite entries; every entry must be finite")
         object.__setattr__(self, "y", as_labels(self.y, self.X.shape[0]))
         if self.weight is not None:
@@ -89,6 +102,8 @@ class Problem(Samples):
             if weight.shape != (self.n,) or not (np.isfinite(weight).all() and (weight > 0).all()):
                 raise InputError(f"weight: needs {self.n} finite numbers above 0")
             object.__setattr__(self, "weight", weight)
+        if self.kernel is not None:
+            _ = self.eps  # data of which K leaves double precision are refused here
 
     # -- prices and bounds ---------------------------------------------------------------------------------------
 
@@ -111,29 +126,66 @@ class Problem(Samples):
         """gamma_i of the term -1/2 sum gamma_i alpha_i^2 that the squared hinge adds to the dual."""
         return np.zeros(self.n) if self.loss == "hinge" else 1.0 / (2.0 * self.penalty)
 
+    @property
+    def size(self) -> int:
+        """How many numbers a w has."""
+        return self.d if self.kernel is None else self.n
+
+    @property
+    def scored(self) -> Matrix:
+        """The matrix whose product with w is w.x_i: X, or G where there is a kernel."""
+        return self.X if self.kernel is None else self.gram
+
+    @cached_property
+    def eps(self) -> float:
+        """What is added to the diagonal of K, proven to make it positive semidefinite (`kernel.py`)."""
+        assert self.kernel is not None
+        return self.kernel.eps(self.X, self._lengths)
+
+    @cached_property
+    def gram(self) -> Array:
+        """G = K + eps I, the diagonal rounded up."""
+        assert self.kernel is not None
+        eps, G = self.eps, self.kernel.matrix(self.X)
+        raised = G.diagonal() + eps
+        part = raised - G.diagonal()
+        lost = (G.diagonal() - (raised - part)) + (eps - part)  # exactly K_ii + eps - raised (Knuth)
+        G[np.diag_indices(self.n)] = np.where(lost > 0.0, np.nextafter(raised, np.inf), raised)
+        return G
+
     @cached_property
     def features(self) -> Matrix:
-        """X, with the constant feature as its last column when the bias is augmented."""
+        """X (or G, `scored`), with the constant feature as its last column when the bias is augmented."""
         if self.bias != "augmented":
-            return self.X
-        column = np.full((self.n, 1), self.s)
-        if sp.issparse(self.X):
-            return as_matrix(sp.hstack([self.X, sp.csr_array(column)], format="csr"))
-        return np.hstack([self.X, column])
+            return self.scored
+        single = self.scored.dtype == np.float32 and abs(self.s) < 1e38 and float(np.float32(self.s)) == self.s
+        column = np.full((self.n, 1), self.s, np.float32 if single else np.float64)
+        if sp.issparse(self.scored):
+            return as_matrix(sp.hstack([self.scored, sp.csr_array(column)], format="csr"), single=True)
+        return np.hstack([self.scored, column])
+
+    def with_features(self, features: Matrix | None) -> "Problem":
+        """This problem, told what its `features` are, so that it need not make them; None tells nothing."""
+        wider = self.bias == "augmented" and self.kernel is None
+        if features is not None and features.shape == (self.n, self.d + 1) and wider:
+            self.__dict__["features"] = features
+        return self
 
     @cached_property
     def row_norms(self) -> Array:
-        """Upper bounds of ||x_i||, a few units in the last place above it; inf where its square overflows."""
-        X, step, norms = self.X, 65536, np.empty(self.n)
-        for start in range(0, self.n, step):  # the squares of all entries at once would take the memory of X
-            end = min(start + step, self.n)
+        """Upper bounds of ||x_i||, or of ||phi(x_i)||; a few units in the last place above it."""
+        return self._lengths if self.kernel is None else np.sqrt(self.gram.diagonal()) * (1.0 + 2.0**-50)
+
+    @cached_property
+    def _lengths(self) -> Array:
+        """Upper bounds of ||x_i||; inf where its square overflows."""
+        norms = np.empty(self.n)
+        for rows in row_blocks(self.X):  # the squares of all entries at once would take the memory of X
+            some = as_double(rows_at(self.X, rows))
             with np.errstate(all="ignore"):
-                if sp.issparse(X):
-                    some, offsets = slice(X.indptr[start], X.indptr[end]), X.indptr[start : end + 1] - X.indptr[start]
-                    squares = sp.csr_array((X.data[some] ** 2, X.indices[some], offsets), shape=(end - start, self.d))
-                    norms[start:end] = squares @ np.ones(self.d)
-                else:
-                    norms[start:end] = np.einsum("ij,ij->i", X[start:end], X[start:end])
+                norms[rows] = (
+                    some.power(2) @ np.ones(self.d) if sp.issparse(some) else np.einsum("ij,ij->i", some, some)
+                )
         # d + 4 roundings at most; of squares below the smallest float only that their roots are below 2^-536 is known.
         return np.sqrt(norms) * (1.0 + (self.d + 4) * 2.0**-52) + 2.0**-500
 
@@ -160,12 +212,16 @@ class Problem(Samples):
 
     def margins(self, w: Array, b: float = 0.0) -> Array:
         """m_i = y_i (w.x_i + b)"""
-        return self.y * (self.X @ w + b)
+        m = times(self.scored, w)
+        m += b
+        m *= self.y
+        return m
 
     def norm2(self, w: Array, b: float = 0.0) -> float:
         """||w||^2, with (b/s)^2 when the bias is augmented."""
         constant = b / self.s if self.bias == "augmented" else 0.0
-        return float(w @ w) + constant * constant
+        own = float(w @ w) if self.kernel is None else float(w @ (self.gram @ w))
+        return own + constant * constant
 
     def primal(self, w: Array, b: float = 0.0) -> float:
         """P(w, b); inf when the hard margin is violated."""
@@ -184,7 +240,7 @@ class Problem(Samples):
         """
         if self.bias == "none":
             return 0.0
-        t = self.y - self.X @ w
+        t = self.y - times(self.scored, w)
         if not np.isfinite(t).all():
             return np.nan
         if self.hard:
@@ -193,13 +249,17 @@ class Problem(Samples):
                 return float(np.clip(0.0, low, high))
             return float(np.mean([end for end in (low, high) if np.isfinite(end)]))
         ridge = 1.0 / self.s**2 if self.bias == "augmented" else 0.0
-        return _zero_of_slope(t, self.y, self.penalty, ridge, squared=self.loss == "squared_hinge")
+        return zero_of_slope(t, self.y, self.penalty, ridge, squared=self.loss == "squared_hinge")
+
+    def scores_of(self, X: Matrix, w: Array) -> Array:
+        """w.x of other rows x, in plain float64."""
+        return times(X, w) if self.kernel is None else self.kernel.between(X, self.X) @ w
 
     # -- dual ----------------------------------------------------------------------------------------------------
 
     def weights(self, alpha: Array) -> Array:
         """w(alpha) = sum_i alpha_i y_i x_i"""
-        return self.X.T @ (alpha * self.y)
+        return transposed_times(self.X, alpha * self.y) if self.kernel is None else alpha * self.y
 
     def dual(self, alpha: Array) -> float:
         """D(alpha) for a feasible alpha."""
@@ -237,7 +297,7 @@ class Problem(Samples):
 
     def bias_interval(self, w: Array, alpha: Array) -> tuple[float, float]:
         """(b_lo, b_hi): for an optimal pair (w, alpha) with a free bias, every b between is optimal."""
-        return ends_of_bias(self.y - self.X @ w, self.y, alpha, self.upper)
+        return ends_of_bias(self.y - times(self.scored, w), self.y, alpha, self.upper)
 
     def point(self, alpha: Array) -> Point:
         """The primal point that belongs to multipliers alpha."""
@@ -249,20 +309,35 @@ class Problem(Samples):
     # -- relatives -----------------------------------------------------------------------------------------------
 
     def with_(self, **changes) -> "Problem":
-        return replace(self, **changes)
+        other = replace(self, **changes)
+        if "gram" in self.__dict__ and other.X is self.X and other.kernel == self.kernel:
+            other.__dict__["gram"] = self.gram  # made once for all
+        return other
 
 
 def problem_key(problem: Problem, digest: str) -> str:
     """The name of a problem in records and references: `digest` names the data, the rest names what is asked of them.
 
-    What is at its default is left out: s = 1, weights that are all 1.
+    What is at its default is left out: s = 1, weights that are all 1, the linear kernel.
     """
     key = f"{digest[:16]}-C{float(problem.C)!r}-{problem.bias}-{problem.loss}"
     if problem.bias == "augmented" and problem.s != 1.0:
         key += f"-s{float(problem.s)!r}"
     if problem.weight is not None and (problem.weight != 1.0).any():
         key += f"-w{hashlib.sha256(problem.weight.astype('<f8').tobytes()).hexdigest()[:16]}"
-    return key
+    if problem.left_out:
+        key += f"-x{problem.left_out}"
+    return key if problem.kernel is None else f"{key}-{problem.kernel.key}"
+
+
+def _number(given: object) -> float:
+    """The float of a number; NaN for anything else, and for an integer that no float reaches."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return math.nan
+    try:
+        return float(given)
+    except OverflowError:
+        return math.nan
 
 
 def as_labels(y, n: int) -> Array:
@@ -270,75 +345,3 @@ def as_labels(y, n: int) -> Array:
     if y.shape != (n,) or not np.isin(y, (-1.0, 1.0)).all():
         raise InputError(f"labels: need {n} values, each -1 or +1")
     return y
-
-
-def ends_of_bias(t: Array, y: Array, alpha: Array, upper: Array) -> tuple[float, float]:
-    """(max t_i over rows whose y_i alpha_i can rise, min t_i over those whose y_i alpha_i can fall).
-
-    With t_i = y_i - w.x_i the bounds on b that the rows set; (w, alpha) is optimal once the first is not the larger.
-    """
-    rises, falls = alpha < upper, alpha > 0.0
-    low = t[np.where(y > 0, rises, falls)].max(initial=-np.inf)
-    high = t[np.where(y > 0, falls, rises)].min(initial=np.inf)
-    return float(low), float(high)
-
-
-def _zero_of_slope(t: Array, y: Array, c: Array, ridge: float, squared: bool) -> float:
-    """argmin_b ridge b^2 / 2 + sum_i c_i h(y_i (t_i - b)), h the hinge or its square.
-
-    Row i is active for b < t_i when y_i = +1 and for b > t_i when y_i = -1. Between break points the slope is
-    A b + B with sums A, B over the active rows. They are taken from both ends, so that nothing cancels in A.
-    """
-    order = np.argsort(t, kind="stable")
-    t, c, positive = t[order], c[order], y[order] > 0
-
-    def active(v: Array) -> tuple[Array, Array]:
-        """Sums of v over the rows active on each of the n + 1 pieces: y_i = -1 to its left, y_i = +1 to its right."""
-        left = np.cumsum(np.where(positive, 0.0, v))
-        right = np.cumsum(np.where(positive, v, 0.0)[::-1])[::-1]
-        return np.append(0.0, left), np.append(right, 0.0)
-
-    left, right = active(c)
-    if squared:
-        A, B = ridge + 2.0 * (left + right), -2.0 * np.add(*active(c * t))
-    else:
-        A = np.full(t.size + 1, ridge)
-        B = np.where(np.abs(left - right) <= 1e-14 * (left + right), 0.0, left - right)  # flat in spite of rounding
-    ends = np.concatenate([[-np.inf], t, [np.inf]])  # piece k is ends[k] .. ends[k + 1]
-    flat = np.flatnonzero((A == 0.0) & (B == 0.0))
-    if flat.size > 0:
-        piece = ends[flat[0] : flat[0] + 2]
-        return float(piece[np.isfinite(piece)].mean())
-    reached = A[:-1] * t + B[:-1] >= 0.0
-    k = int(np.argmax(reached)) if reached.any() else t.size  # the first piece with a slope >= 0 at its right end
-    return float(np.clip(-B[k] / A[k], ends[k], ends[k + 1]) if A[k] > 0.0 else ends[k])
-
-
-# -- one C, three lambdas ----------------------------------------------------------------------------------------
-#   tikhonov          (1/n) sum hinge + lam ||w||^2          lam = 1 / (2 C n)   objective = P / (C n)
-#   regularised sum   lam/2 ||w||^2 + sum hinge              lam = 1 / C         objective = P / C
-#   pegasos           lam/2 ||w||^2 + (1/n) sum hinge        lam = 1 / (C n)     objective = P / (C n)
-
-
-def tikhonov_lambda(C: float, n: int) -> float:
-    return 1.0 / (2.0 * C * n)
-
-
-def sum_lambda(C: float) -> float:
-    return 1.0 / C
-
-
-def pegasos_lambda(C: float, n: int) -> float:
-    return 1.0 / (C * n)
-
-
-def C_of_tikhonov(lam: float, n: int) -> float:
-    return 1.0 / (2.0 * lam * n)
-
-
-def C_of_sum(lam: float) -> float:
-    return 1.0 / lam
-
-
-def C_of_pegasos(lam: float, n: int) -> float:
-    return 1.0 / (lam * n)

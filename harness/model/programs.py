@@ -4,15 +4,16 @@ Each program states its own residual: how far a proposed x is from solving *this
 the canonical problem. `None` means that the program has no residual that can be computed from x alone.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
+from marginbench.harness.matrices import times, transposed_times
 from marginbench.harness.model.problem import Array, Matrix, Samples
-from marginbench.harness.rowops import CSR, Dense, rows_of
+from marginbench.harness.rowops import CSR, Dense, rows_of, squared_norms
 
 
 def _first(X: Matrix, k: int) -> Matrix:
@@ -31,8 +32,14 @@ def two_samples(like: Matrix) -> tuple[Matrix, Array]:
     return sp.csr_array(X) if sp.issparse(like) else X, y
 
 
+@dataclass(frozen=True, eq=False)
 class Program:
-    """Base of all programs, so that a solver can say `accepts: tuple[type[Program], ...]`."""
+    """Base of all programs, so that a solver can say `accepts: tuple[type[Program], ...]`.
+
+    threads: how many a solver may use. One that knows only one thread need not look.
+    """
+
+    threads: int = field(default=1, kw_only=True)
 
     def residual(self, x: Array, dual: Array | None) -> float | None:
         return None
@@ -149,8 +156,23 @@ class BoxDual(OnSamples):
 
     def gradient(self, alpha: Array, b: float = 0.0) -> Array:
         """Gradient of the negated objective: m_i - 1 + curvature_i alpha_i at w(alpha)."""
-        w = self.X.T @ (alpha * self.y)
-        return self.y * (self.X @ w + b) - 1.0 + self.curvature * alpha
+        return self.y * (self.scores(self.image(alpha)) + b) - 1.0 + self.curvature * alpha
+
+    def squares(self) -> Array:
+        """||x_i||^2"""
+        return squared_norms(self.rows, self.n)
+
+    def image(self, alpha: Array) -> Array:
+        """w(alpha)"""
+        return transposed_times(self.X, alpha * self.y)
+
+    def scores(self, w: Array) -> Array:
+        """w.x_i"""
+        return times(self.X, w)
+
+    def norm2(self, alpha: Array, w: Array) -> float:
+        """||w(alpha)||^2"""
+        return float(w @ w)
 
     def falls_without_end(self, alpha: Array, w: Array, radius: float) -> bool:
         """Hard margin, and w(alpha) is 0 beside sum_i alpha_i max ||x_i||: alpha / sum alpha shows that the hulls meet.
@@ -162,17 +184,20 @@ class BoxDual(OnSamples):
         return endless and float(np.linalg.norm(w)) <= RAY * radius * total
 
     def residual(self, x: Array, dual: Array | None) -> float | None:
-        """||alpha - clip(alpha - gradient)||_inf, the violation of the optimality conditions.
-
-        Relative to the box where that is smaller than 1: with a small C every alpha is small, right or wrong.
-        """
+        """`box_residual`; None where the b of the equality is not known."""
         b = float(dual[-1]) if self.equality and dual is not None else 0.0
         if self.equality and dual is None:
             return None
-        scale = np.minimum(self.upper, 1.0)
-        step = (x - np.clip(x - scale * self.gradient(x, b), 0.0, self.upper)) / scale
-        balance = abs(float(x @ self.y)) / scale.max() if self.equality else 0.0
-        return float(np.max([np.abs(step).max(), balance]))
+        return box_residual(x, self.gradient(x, b), self.y, self.upper, self.equality)
+
+
+def box_residual(x: Array, gradient: Array, y: Array, upper: Array, equality: bool) -> float:
+    """||alpha - clip(alpha - gradient)||_inf, the violation of the optimality conditions. Relative to the box where
+    that is smaller than 1: with a small C every alpha is small, right or wrong."""
+    scale = np.minimum(upper, 1.0)
+    step = (x - np.clip(x - scale * gradient, 0.0, upper)) / scale
+    balance = abs(float(x @ y)) / scale.max() if equality else 0.0
+    return float(np.max([np.abs(step).max(), balance]))
 
 
 @dataclass(frozen=True)
@@ -247,7 +272,7 @@ class RegularisedRisk(OnSamples):
         return replace(self, X=X, y=y, lam=1.0, weight=np.ones(2))
 
     def margins(self, x: Array) -> Array:
-        return self.y * (self.X @ x[: self.d] + (x[-1] if self.intercept else 0.0))
+        return self.y * (times(self.X, x[: self.d]) + (x[-1] if self.intercept else 0.0))
 
     def objective(self, x: Array) -> float:
         w = x[: self.d]
@@ -256,7 +281,7 @@ class RegularisedRisk(OnSamples):
     def gradient(self, x: Array) -> Array:
         """The gradient, or for a loss with a kink the subgradient that the loss chooses there."""
         pull = self.weight * self.y * self.loss.slope(self.margins(x))
-        g = self.lam * x[: self.d] - self.X.T @ pull
+        g = self.lam * x[: self.d] - transposed_times(self.X, pull)
         return np.append(g, -pull.sum()) if self.intercept else g
 
     def residual(self, x: Array, dual: Array | None) -> float | None:

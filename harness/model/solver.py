@@ -12,14 +12,20 @@
 
 The harness owns the loop, the clock and the stopping rule; a solver knows nothing of budgets and tolerances of the
 benchmark and works in a notebook: `next(itertools.islice(Halving().iterates(program), 99, None))`.
+
+A solver that can begin from an earlier answer has a second parameter, `iterates(self, program, start=None)`, which
+is a `Start`: its own answer at another C (`start.py`). Nothing else is declared.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from itertools import islice
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
+from marginbench.harness.model.kernel_dual import KernelDual
+from marginbench.harness.model.needs import Need
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import OnSamples, Program
 
@@ -44,6 +50,18 @@ class Iterate:
     look: bool = False
 
 
+class Start(NamedTuple):
+    """What a warm solver begins from, in arrays of its own.
+
+    alpha: feasible: in the box and, with a free bias, with sum alpha_i y_i = 0. Zeros where the solver gave none.
+    w: coefficients on the columns of the program's X; empty with a kernel. (w, b) need not belong to alpha.
+    """
+
+    alpha: Array
+    w: Array
+    b: float
+
+
 class Solver(ABC):
     """Base of all solvers: a frozen dataclass whose fields are its hyper-parameters."""
 
@@ -54,9 +72,15 @@ class Solver(ABC):
     """Libraries it wraps -> what installs them: an extra of marginbench, a requirement for pip (`name>=1.0`), or
     `""` where marginbench itself does."""
 
+    licence: ClassVar[str] = ""
+    """Of the library it wraps; empty where it is no library's."""
+
     restarts: ClassVar[bool] = False
     """True when every iterate is a cold, independent solve. Each rung of a `Ladder` is run in a process of its own and
     charged its own time. Any other solver is charged the sum, whatever it says here."""
+
+    single: ClassVar[bool] = False
+    """Whether it takes float32 entries as they are, with sums in float64; else it is given a float64 copy."""
 
     deterministic: ClassVar[bool] = True
     """Same program, same fields: same bits."""
@@ -71,12 +95,19 @@ class Solver(ABC):
     """The field that says how many MB it may keep, if there is one. `marginbench validate` makes it small: memory that
     is constant shall not hide memory that grows."""
 
+    bounds_dual: ClassVar[bool] = False
+    """Whether `bound` is one of D* - D, not of P - P*."""
+
     def bound(self, program: Program) -> Callable[[Mapping[str, Any]], float | None] | None:
         """What theory promises of P - P*, as a function of an iterate's `info`; None without such a promise."""
         return None
 
     def refuses(self, program: Program) -> str | None:
         """Why this program cannot be solved although its type is accepted; None when it can."""
+        return None
+
+    def needs(self, program: Program) -> Need | None:
+        """The largest matrix that it makes for this program; None where it makes none that matters."""
         return None
 
     def warm_up(self, program: Program) -> None:
@@ -91,6 +122,15 @@ class Solver(ABC):
     def iterates(self, program: Program) -> Iterator[Iterate]:
         """Yield after each step, epoch or rung; return when it believes it is done."""
 
+    @classmethod
+    def takes_start(cls) -> bool:
+        """Whether it can begin from an earlier answer: its `iterates` has a parameter `start`."""
+        return "start" in signature(cls.iterates).parameters
+
+    def iterates_from(self, program: Program, start: Start | None) -> Iterator[Iterate]:
+        """`iterates`, from `start` where there is one."""
+        return self.iterates(program) if start is None else self.iterates(program, start=start)  # type: ignore[call-arg]
+
 
 class Compiled(Solver):
     """A solver with compiled kernels: compiling and loading them is its warm-up."""
@@ -100,6 +140,6 @@ class Compiled(Solver):
 
     def warm_up(self, program: Program) -> None:
         """The first five iterates on the first rows."""
-        assert isinstance(program, OnSamples)
+        assert isinstance(program, OnSamples | KernelDual)
         for _ in islice(self.iterates(program.head(self.warm_up_rows)), 5):
             pass

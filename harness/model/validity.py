@@ -11,7 +11,7 @@ class InvalidPoint(ValueError):
 
 def validated(problem: Problem, point: Point) -> Point:
     """The point with float64 arrays; InvalidPoint in words where it is none."""
-    w = vector("w", point.w, problem.d)
+    w = vector("w", point.w, problem.size)
     b = vector("b", np.atleast_1d(np.asarray(point.b)), 1)
     alpha = None if point.alpha is None else vector("alpha", point.alpha, problem.n)
     xi = None if point.xi is None else vector("xi", point.xi, problem.n)

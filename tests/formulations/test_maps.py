@@ -5,6 +5,7 @@ import pytest
 from forms import every_bias, every_layout, every_weight, make, some_plane, variables
 from other_route import solve
 
+from marginbench.harness.cell.certificate import certify
 from marginbench.harness.formulations.dual_qp import DualQP
 from marginbench.harness.formulations.hard_primal_qp import HardPrimalQP
 from marginbench.harness.formulations.margin_perceptron import MarginPerceptron
@@ -135,6 +136,26 @@ def test_smoothed_hinge_costs_at_most_half_a_delta_per_row(bias, weighted, delta
         smooth = risk.objective(variables(problem, point.w, point.b))
         dual = problem.dual(point.alpha) - 0.5 * float(box.curvature @ point.alpha**2)
         assert program is box or smooth == pytest.approx(dual, rel=1e-6)
+
+
+@every_bias
+@every_weight
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_multipliers_that_a_smooth_loss_implies_are_feasible_anywhere(bias, weighted, loss):
+    """At a point that is not the minimiser sum alpha_i y_i is not 0; the map restores it, and D bounds P."""
+    problem = make(bias, weighted=weighted, loss=loss)
+    formulation = SquaredHinge() if loss == "squared_hinge" else SmoothedHinge(1e-3)
+    program = formulation.program(problem, RegularisedRisk)
+    w, b = some_plane(problem)
+    point = formulation.point(problem, program, Iterate(variables(problem, w, b)))
+    implied = program.weight * program.loss.slope(problem.margins(w, b))
+    found = certify(problem, point)
+    assert found.violation <= 1e-12
+    assert found.dual <= found.primal
+    if bias == "free":
+        assert abs(implied @ problem.y) > 1e-2 * implied.sum()
+    else:
+        assert np.array_equal(point.alpha, implied)
 
 
 @every_bias

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginbench.harness.model import problem as lambdas
+from marginbench.harness.model import lambdas
 from marginbench.harness.model.problem import InputError, Problem
 
 BIASES = ("none", "free", "augmented")
@@ -304,3 +304,17 @@ def test_bad_input_is_refused_in_one_line(changes, names):
     with pytest.raises(InputError, match=names) as caught:
         Problem(**given)
     assert "\n" not in str(caught.value)
+
+
+def test_whole_numbers_are_the_floats_that_they_equal():
+    """Kernels are compiled for types: integers would be other code, with other last digits."""
+    X, y = np.eye(2), np.array([1.0, -1.0])
+    whole, real = Problem(X, y, 2, "augmented", s=3), Problem(X, y, 2.0, "augmented", s=3.0)
+    assert whole.upper.dtype == whole.penalty.dtype == whole.features.dtype == np.float64
+    assert repr((whole.C, whole.s)) == repr((real.C, real.s)) == "(2.0, 3.0)"
+
+
+@pytest.mark.parametrize("C", [0, -1, float("nan"), True, "1", None, 10**400])
+def test_a_price_that_is_no_positive_number_is_named(C):
+    with pytest.raises(InputError, match=r"^problem\.C=.*: C must be a number above 0, or inf for the hard margin$"):
+        Problem(np.eye(2), np.array([1.0, -1.0]), C)
