@@ -15,11 +15,13 @@ above 1 / sqrt(2 D): summing alpha_i m_i >= margin ||w|| over i gives ||w|| ||w(
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.harness.cell.objectives import UNKNOWN, Evaluated, Interval, U, evaluate, evaluate_exactly
+from marginbench.harness.cell.exact_objectives import evaluate_exactly
+from marginbench.harness.cell.objectives import UNKNOWN, Evaluated, Interval, U, evaluate
 from marginbench.harness.model.bounds import relative_gap
 from marginbench.harness.model.feasibility import feasible
 from marginbench.harness.model.problem import Array, Point, Problem
@@ -75,11 +77,23 @@ class Certificate:
         return self.violation <= REPAIRABLE
 
 
+class Seen(NamedTuple):
+    """What was computed on the way, of the point as given. margins: m_i of (w, b). weights: w(alpha), if it has one."""
+
+    margins: Array
+    weights: Array | None
+
+
 def certify(problem: Problem, point: Point, lower: float = -math.inf, accuracy: float = ACCURACY) -> Certificate:
     """The certificate of `point`; `lower` is a proven lower bound of the optimum, `accuracy` the gap that is asked for.
 
     Rounding errors well below the gap, or well below `accuracy`, are good enough.
     """
+    return look_at(problem, point, lower, accuracy)[0]
+
+
+def look_at(problem: Problem, point: Point, lower: float, accuracy: float) -> tuple[Certificate, Seen]:
+    """`certify`, and what else it has seen."""
     w, b, alpha, xi = validated(problem, point)
     if problem.bias == "none" and b != 0.0:
         raise InvalidPoint(f"b = {b!r}, and the problem has no bias")
@@ -88,14 +102,15 @@ def certify(problem: Problem, point: Point, lower: float = -math.inf, accuracy: 
         used, intercept = _of_some_length(problem, w, b)
         seen = _evaluated(problem, used, intercept, repaired, lower, accuracy)
         m = seen.margins if used is w else problem.margins(w, b)
-        kkt = _residuals(problem, w, b, m, xi, alpha, repaired, seen)
+        pulled = None if alpha is None or repaired is None else _pulled(problem, alpha, repaired, seen)
+        kkt = _residuals(problem, w, b, m, xi, alpha, pulled)
     beyond = "" if _precise(seen.primal, seen.dual, lower, accuracy) else _out_of_range(problem)
     if _unknown(problem, seen.primal) and not beyond:
         raise InvalidPoint(f"w has entries up to {np.abs(w).max():.0e}, of which no objective can be computed")
     margin, mistakes = _separation(problem, w, b, m, seen)
     near = 1e-6 * max(1.0, float(m.max()), -float(m.min()))
     short = int(np.count_nonzero(m < 1.0 - near))
-    return Certificate(
+    found = Certificate(
         **_gap(seen.primal, seen.dual, lower),
         **kkt,
         margin=margin,
@@ -106,6 +121,7 @@ def certify(problem: Problem, point: Point, lower: float = -math.inf, accuracy: 
         sv_wrong=mistakes,
         beyond=beyond,
     )
+    return found, Seen(m, pulled)
 
 
 def _repaired(problem: Problem, alpha: Array) -> Array:
@@ -201,23 +217,20 @@ def _out_of_range(problem: Problem) -> str:
 # -- KKT residuals, of the point as given --------------------------------------------------------------------------
 
 
+def _pulled(problem: Problem, alpha: Array, repaired: Array, seen: Evaluated) -> Array:
+    """w(alpha); that of the repaired one where the difference is below the rounding of w(alpha) itself."""
+    repair = np.abs(alpha - repaired).sum()
+    same = not problem.hard and repair <= 4.0 * U * repaired.sum()
+    return seen.weights if same and seen.weights is not None else problem.weights(alpha)
+
+
 def _residuals(
-    problem: Problem,
-    w: Array,
-    b: float,
-    m: Array,
-    xi: Array | None,
-    alpha: Array | None,
-    repaired: Array | None,
-    seen: Evaluated,
+    problem: Problem, w: Array, b: float, m: Array, xi: Array | None, alpha: Array | None, pulled: Array | None
 ) -> dict:
     kkt_primal = _primal_residual(problem, m, xi)
     found: dict = {"kkt_primal": kkt_primal, "violation": 0.0 if problem.hard else kkt_primal or 0.0}
-    if alpha is not None and repaired is not None:
+    if alpha is not None and pulled is not None:
         outside, balance = _dual_residuals(problem, alpha)
-        repair = np.abs(alpha - repaired).sum()  # below the rounding of w(alpha) itself it makes no difference
-        same = not problem.hard and repair <= 4.0 * U * repaired.sum()
-        pulled = seen.weights if same and seen.weights is not None else problem.weights(alpha)
         found |= {
             "kkt_dual": max(outside, balance),
             "kkt_stationarity": _stationarity(problem, w, b, alpha, pulled),
@@ -257,6 +270,11 @@ def _mass(problem: Problem, alpha: Array) -> float:
 
 
 def _stationarity(problem: Problem, w: Array, b: float, alpha: Array, pulled: Array) -> float:
+    """||w - w(alpha)||_inf / max(1, ||w||_inf). With a kernel w has no coordinates: the norm is ||.|| of its space, and
+    that of coefficients would tell apart two that are the same w where rows repeat."""
+    if problem.kernel is not None:
+        away = problem.norm2(w - pulled, b - problem.s * problem.s * float(alpha @ problem.y))
+        return math.sqrt(max(0.0, away)) / max(1.0, math.sqrt(max(0.0, problem.norm2(w, b))))
     difference = np.abs(w - pulled).max(initial=0.0)
     if problem.bias == "augmented":
         difference = max(difference, abs(b / problem.s - problem.s * float(alpha @ problem.y)))

@@ -14,7 +14,8 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
-from marginbench.harness.cell.objectives import U, evaluate_exactly, gamma
+from marginbench.harness.cell.exact_objectives import evaluate_exactly
+from marginbench.harness.cell.objectives import U, gamma
 from marginbench.harness.model.feasibility import feasible
 from marginbench.harness.model.problem import Array, Problem
 

@@ -12,9 +12,11 @@ from typing import Any, get_args
 import numpy as np
 
 from marginbench.harness.cell.attempt import Opening
-from marginbench.harness.cell.certificate import Certificate, certify
-from marginbench.harness.cell.measure import Budget, Evaluation, Snapshot, Step, Trace, pass_seconds, trace
+from marginbench.harness.cell.certificate import Certificate, look_at
+from marginbench.harness.cell.measure import Budget, Step, pass_seconds
+from marginbench.harness.cell.own_residual import own_residual
 from marginbench.harness.cell.spec import Cell, instantiate, judged_problem
+from marginbench.harness.cell.tracing import Evaluation, Snapshot, Trace, trace
 from marginbench.harness.cell.verdict import verdict
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.formulation import Formulation
@@ -22,6 +24,7 @@ from marginbench.harness.model.problem import Array, Matrix, Point, Problem, pro
 from marginbench.harness.model.programs import PerceptronLoss, Program, RegularisedRisk
 from marginbench.harness.model.solver import Claim, Iterate
 from marginbench.harness.model.validity import InvalidPoint
+from marginbench.harness.printable import printable
 from marginbench.harness.records.record import COLUMNS, Record
 
 CERTIFIED = [f.name for f in fields(Certificate) if f.name in COLUMNS]
@@ -29,6 +32,9 @@ CLAIMS = get_args(Claim)
 
 LONGEST_MESSAGE = 1000
 """Characters of the message of a row."""
+
+FEW_FEATURES = 30
+"""Up to so many, a record says the w and b of its answer: a chart of w against C has no room for more."""
 
 
 @dataclass
@@ -50,13 +56,15 @@ class Judging:
         digest: str,
         known: Bounds | None = None,
         wall: Callable[[], float] = time.perf_counter,
+        features: Matrix | None = None,
     ) -> None:
         self.wall, self.known = wall, known or Bounds()
         self.formulation: Formulation = instantiate(cell.formulation)
-        self.problem = judged_problem(self.formulation, X, y, cell.problem)
+        self.problem = judged_problem(self.formulation, X, y, cell.problem).with_features(features)
         self.budget = Budget(**cell.budget)
         self.record = blank_record(cell, self.problem, digest)
-        self.result, self.restarts, self.about = Trace(), False, dict[str, bool]()
+        self.result, self.about = Trace(), dict[str, Any]()
+        self.bounds_dual = False
         if self.known.point is not None:
             self.formulation = self.formulation.at(self.known.point, self.problem)
 
@@ -67,14 +75,17 @@ class Judging:
         if opening.status:
             record.status, record.message = opening.status, opening.message
             return Outcome(record)
-        record.build_seconds, self.restarts = opening.build_seconds, opening.restarts
+        record.build_seconds, self.result.restarts = opening.build_seconds, opening.restarts
+        self.bounds_dual = opening.bounds_dual
         self.about = {"baseline": opening.baseline, "peer": opening.peer}
-        kinds = {kind.__name__: kind for kind in self.formulation.gives}
+        if opening.licence:
+            self.about["licence"] = opening.licence[:200]
+        kinds = {kind.__name__: kind for kind in self.formulation.kinds(self.problem)}
         if opening.kind not in kinds:
             return self.refused("invalid", f"the formulation gives no {opening.kind[:80]}")
         self.program = self.formulation.program(self.problem, kinds[opening.kind])
         try:
-            trace(taken, self._evaluate, self.budget, self._done, self.result)
+            trace(taken, self._evaluate, self.budget, self._done, self.result, self._check, self.wall)
         except InvalidPoint as error:
             return self.refused("invalid", str(error))
         if self.result.refused:
@@ -92,11 +103,13 @@ class Judging:
 
     def so_far(self) -> Outcome:
         """The verdict on what was seen, be it all or not."""
-        record, problem, result, restarts = self.record, self.problem, self.result, self.restarts
+        record, problem, result = self.record, self.problem, self.result
         if not result.snapshots:
             return Outcome(record)
-        answer = result.answer(restarts)
-        record.info = {"judge": self.formulation.judge, "restarts": restarts, **self.about}
+        answer = result.answer
+        record.info = {"judge": self.formulation.judge, "restarts": result.restarts, **self.about}
+        if self.formulation.lesson:
+            record.info["lesson"] = list(self.formulation.lesson)
         self._fill(answer, result)
         if self.formulation.judge == "separation":  # it promises a separator: the gap would say nothing of it
             record.dual, record.dual_source, record.gap = None, "", None
@@ -110,13 +123,14 @@ class Judging:
         return Outcome(record, answer.evaluation.point)
 
     def add_bounds(self, bounds: Sequence[float | None]) -> None:
-        """What theory promises of P - P* at each iterate that was looked at."""
-        for entry, bound in zip(self.record.curve, bounds, strict=False):
+        """What theory promises of P - P*, or of D* - D, at each iterate that was handed over."""
+        for entry, snapshot in zip(self.record.curve, self.result.snapshots, strict=True):
+            bound = bounds[snapshot.number] if snapshot.number < len(bounds) else None
             if bound is not None:
-                entry["bound"] = bound
+                entry["dual_bound" if self.bounds_dual else "bound"] = bound
 
-    def _evaluate(self, iterate: Iterate) -> Evaluation:
-        problem, formulation = self.problem, self.formulation
+    def _check(self, iterate: Iterate) -> None:
+        """InvalidPoint where what the solver gave is no answer at all."""
         if iterate.claim not in CLAIMS:
             possible = ", ".join(claim for claim in CLAIMS if claim)
             raise InvalidPoint(f"claims {iterate.claim[:80]!r}; possible are {possible}")
@@ -125,18 +139,22 @@ class Judging:
         for name, value in (("x", iterate.x), ("the multipliers", iterate.dual)):
             if value is not None and np.asarray(value).dtype.kind in "fc" and not np.isfinite(value).all():
                 raise InvalidPoint(f"{name} of the solver's answer is NaN or infinite in places")
-        found, point, post = Certificate(None, None, None), Point(np.zeros(problem.d)), 0.0
+
+    def _evaluate(self, iterate: Iterate) -> Evaluation:
+        self._check(iterate)
+        problem, formulation = self.problem, self.formulation
+        found, point, seen, post = Certificate(None, None, None), Point(np.zeros(problem.size)), None, 0.0
         try:
             if iterate.x is not None:
                 start = self.wall()
                 point = formulation.point(problem, self.program, iterate)
                 post = self.wall() - start
-                found = certify(problem, point, self.known.lower, self.budget.gap)
+                found, seen = look_at(problem, point, self.known.lower, self.budget.gap)
             separates = found.primal is not None
             mu = formulation.infeasibility(problem, self.program, iterate) if problem.hard and not separates else None
         except (ValueError, TypeError, IndexError) as error:
             raise InvalidPoint(str(error)) from error
-        own = None if iterate.x is None else self.program.residual(iterate.x, iterate.dual)
+        own = None if seen is None else own_residual(problem, self.program, iterate, point, seen)
         alpha = mu if point.alpha is None else point.alpha
         kept = Point(np.array(point.w), float(point.b), None if alpha is None else np.array(alpha))
         return Evaluation(found, kept, own, post, mu)
@@ -158,6 +176,7 @@ class Judging:
         record.passes = answer.seconds / record.pass_seconds if record.pass_seconds > 0 else None
         record.iterations = answer.iteration
         record.info |= {**answer.info, **({"said": answer.said} if answer.said else {})}
+        record.info |= about_kernel(self.problem) or hyperplane(answer.evaluation.point)
         record.curve = [snapshot.curve_entry() for snapshot in result.snapshots]
 
     def _theory(self) -> None:
@@ -172,9 +191,27 @@ class Judging:
             record.updates_bound = (R2 + 2.0 * program.loss.gamma) / gamma2
 
 
+def hyperplane(point: Point) -> dict[str, Any]:
+    """||w|| of an answer, the half width of its margin being 1 / ||w||; and w and b where there are few features.
+
+    w = 0 is no hyperplane.
+    """
+    if not point.w.any():
+        return {}
+    few = {"w": [float(value) for value in point.w], "b": float(point.b)} if point.w.size <= FEW_FEATURES else {}
+    return {"w_norm": float(np.linalg.norm(point.w)), **few}
+
+
+def about_kernel(problem: Problem) -> dict[str, Any]:
+    """The kernel with its parameters, and the eps of K + eps I, the problem judged; {} for a linear one."""
+    if problem.kernel is None:
+        return {}
+    return {"kernel": problem.kernel.name, **problem.kernel.__dict__, "eps": problem.eps}
+
+
 def sentence(text: str) -> str:
-    """What a solver or its library says, as one line without control characters, cut where it is too long."""
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 2 * LONGEST_MESSAGE]).split())
+    """What a solver or its library says, as one line with control characters spelled out, cut where it is too long."""
+    line = printable(text[: 2 * LONGEST_MESSAGE])
     return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]} [cut]"
 
 
@@ -191,7 +228,12 @@ def blank_record(cell: Cell, problem: Problem, digest: str) -> Record:
         solver=cell.solver_name,
         seed=cell.seed,
         repeat=cell.repeat,
+        threads=cell.threads,
+        start=cell.start,
+        path=cell.path,
+        position=cell.position,
         method=cell.method,
         problem=problem_key(problem, digest),
+        info=about_kernel(problem),
         cell=dict(cell.__dict__),
     )

@@ -1,27 +1,30 @@
-"""The clock around a solver, the schedule of certificates and the stopping rule.
+"""The clock around a solver, and which of its iterates are handed over.
 
-`steps` runs in the solver's process and keeps the clock; `trace` runs where the answers are judged. The clock runs
-from the call of `iterates` to its end, and stands still while an iterate is looked at. Which iterates are looked at
-depends on their numbers only (every one up to 20, then each 5 % further, and where the solver asks for it), so that
-what is measured depends on nothing but the configuration.
+`steps` runs in the solver's process and keeps the clock; `trace` (`tracing.py`) runs where the answers are judged. The
+clock runs from the call of `iterates` to its end, and stands still while an iterate is looked at. Which iterates are
+handed over depends on their numbers only: every one up to 20, then each 5 % further, and where the solver asks for it.
 """
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from marginbench.harness.cell.certificate import Certificate
+from marginbench.harness.matrices import times, transposed_times
 from marginbench.harness.model.adapters import Ladder
-from marginbench.harness.model.problem import Array, Point, Problem
+from marginbench.harness.model.problem import Problem
 from marginbench.harness.model.programs import Program
-from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.model.solver import Iterate, Solver, Start
+from marginbench.harness.pages import on_disk
 from marginbench.harness.records.codec import plain
 
 LONGEST_WORDS = 4096
 """Characters of what a library says that are kept."""
+
+LONG = 0.05
+"""Seconds of passes after which three repetitions are enough."""
 
 
 @dataclass(frozen=True)
@@ -32,61 +35,6 @@ class Budget:
     gap: float = 1e-6
     iterations: int = 1_000_000
     wrong_gap: float = 1e-2
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What is found out about an iterate. mu: the proof of infeasibility it proposes for a hard margin, if any."""
-
-    certificate: Certificate
-    point: Point
-    own_residual: float | None = None
-    post_seconds: float = 0.0
-    mu: Array | None = None
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """An iterate that was evaluated, and when."""
-
-    iteration: int
-    seconds: float
-    cpu_seconds: float
-    claim: str
-    said: str
-    info: dict[str, Any]
-    evaluation: Evaluation
-
-    @property
-    def certificate(self) -> Certificate:
-        return self.evaluation.certificate
-
-    def curve_entry(self) -> dict[str, Any]:
-        c = self.certificate
-        return {
-            "iteration": self.iteration,
-            "seconds": self.seconds,
-            "primal": c.primal,
-            "dual": c.dual,
-            "gap": c.gap,
-            "own_residual": self.evaluation.own_residual,
-        }
-
-
-@dataclass
-class Trace:
-    """All snapshots of a run and why it ended: `gap`, `seconds`, `iterations`, `solver`, or `process`: it died."""
-
-    snapshots: list[Snapshot] = field(default_factory=list)
-    ended_by: str = ""
-    refused: str = ""
-    """Why the solver does not take the program."""
-
-    def answer(self, restarts: bool) -> Snapshot:
-        """The iterate that counts: the last one; of independent restarts, the one with the smallest gap."""
-        if not restarts:
-            return self.snapshots[-1]
-        return min(self.snapshots, key=lambda s: np.inf if s.certificate.gap is None else s.certificate.gap)
 
 
 def schedule() -> Iterator[int]:
@@ -119,10 +67,12 @@ def steps(
     rung: int | None = None,
     wall: Callable[[], float] = time.perf_counter,
     cpu: Callable[[], float] = time.process_time,
+    start: Callable[[], Start] | None = None,
 ) -> Iterator[Step]:
     """What `solver` does with `program`, as far as it is to be looked at; until it ends, or is out of budget.
 
     Of a ladder, `rung` is the one to climb: a single solve. No tighter one follows one that did not converge.
+    `start` makes what a warm one begins from, while the clock runs.
     """
     stops = schedule()
     due, seconds, cpu_seconds = next(stops), 0.0, 0.0
@@ -139,7 +89,7 @@ def steps(
         last = rung + 1 == len(solver.rungs()) or iterate.claim != "converged"
         yield Step(rung + 1, wall() - wall_start, cpu() - cpu_start, iterate, ended=last)
         return
-    iterator = solver.iterates(program)
+    iterator = solver.iterates_from(program, start() if start else None)
     while True:
         following = next(iterator, None)
         if following is not None:
@@ -190,67 +140,24 @@ def _array(value: Any) -> Any:
     return value if value is None or type(value) is np.ndarray else np.array(value)
 
 
-def trace(
-    taken: Iterator[Step],
-    evaluate: Callable[[Iterate], Evaluation],
-    budget: Budget,
-    done: Callable[[Certificate], bool],
-    result: "Trace | None" = None,
-) -> Trace:
-    """Look at the steps that a solver takes, until `done`, out of budget, or it ends by itself.
-
-    `result` is filled step by step: what was seen stays there, should the next one never come.
-    """
-    result = Trace() if result is None else result
-    for step in taken:
-        if step.refused:
-            result.refused = step.refused
-            return result
-        iterate = step.iterate
-        if iterate is not None:
-            claim = iterate.claim or ("converged" if step.ended else "")
-            result.snapshots.append(
-                Snapshot(
-                    step.iteration,
-                    step.seconds,
-                    step.cpu_seconds,
-                    claim,
-                    iterate.said,
-                    dict(iterate.info),
-                    evaluate(iterate),
-                )
-            )
-            if done(result.snapshots[-1].certificate):
-                result.ended_by = "gap"
-                return result
-        if step.ended:
-            result.ended_by = "solver"
-            if result.snapshots and iterate is None:  # what it did after its last iterate is charged too
-                last = result.snapshots[-1]
-                result.snapshots[-1] = replace(
-                    last, claim=last.claim or "converged", seconds=step.seconds, cpu_seconds=step.cpu_seconds
-                )
-            return result
-        if step.seconds > budget.seconds or step.iteration >= budget.iterations:
-            result.ended_by = "seconds" if step.seconds > budget.seconds else "iterations"
-            return result
-    result.ended_by = "process"
-    return result
-
-
 def pass_seconds(problem: Problem, wall: Callable[[], float] = time.perf_counter, least: float = 0.005) -> float:
-    """The time of one X w and one X'v on these data in this process: the unit of the column `passes`.
+    """The time of one X w and one X'v on these data in this process: the unit of the column `passes`. With a kernel G
+    is in the place of X.
 
-    The median over as many repetitions as fit into `least` seconds, five at least.
+    The median over as many repetitions as fit into `least` seconds, five at least, three where five take longer than
+    `LONG`; of data that stay on disk, one.
     """
-    w, v = np.ones(problem.d), np.ones(problem.n)
-    transposed = problem.X.T
-    times: list[float] = []
+    X = problem.scored
+    w, v = np.ones(problem.size), np.ones(problem.n)
+    enough = 1 if on_disk(X) else 5
+    seconds: list[float] = []
     begin = now = wall()
-    while len(times) < 5 or (now - begin < least and len(times) < 1000):
+    while len(seconds) < enough - 2 * (now - begin > LONG and enough > 1) or (
+        now - begin < least and len(seconds) < 1000
+    ):
         start = wall()
-        problem.X @ w
-        transposed @ v
+        times(X, w)
+        transposed_times(X, v)
         now = wall()
-        times.append(now - start)
-    return float(np.median(times))
+        seconds.append(now - start)
+    return float(np.median(seconds))

@@ -1,7 +1,8 @@
 """P and D of a point with a proven bound of their rounding error: each as two floats with the true value between.
 
 First in float64, with an error bound that costs next to nothing; where that is too wide for what is asked, once more
-in balls (exact.py), about 32 digits. Floats are rational numbers: data, C_i, (w, b) and alpha state one true value.
+in balls (exact_objectives.py), about 32 digits. Floats are rational numbers: data, C_i, (w, b) and alpha state one
+true value.
 
 The float64 bound. A sum of k products, in any order, is off by at most gamma_k = k u / (1 - k u) times the sum of their
 absolute values (Higham, Accuracy and Stability, 3.1), u = 2^-53; here 1.01 k u. Hence:
@@ -14,6 +15,8 @@ absolute values (Higham, Accuracy and Stability, 3.1), u = 2^-53; here 1.01 k u.
       D(alpha) = sum_i alpha_i (1 - m_i(v)) + 1/2 ||v||^2 - 1/2 ||w(alpha) - v||^2     (hinge; alpha feasible exactly),
 
   and ||w(alpha) - v|| is small near the optimum. Or as it stands, where that is narrower.
+- with a kernel, |G_ij| <= ||phi(x_i)|| ||phi(x_j)|| since G is positive semidefinite. With S = sum_j |c_j| ||phi(x_j)||
+  a margin is off by gamma_{n+3} (||phi(x_i)|| S + |b|), and c'Gc by gamma_{2n+6} S^2.
 - TINY is added for every product that may underflow. What overflows is inf or NaN, and then nothing is known.
 """
 
@@ -23,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from marginbench.harness.matrices import both_products
 from marginbench.harness.model.problem import Array, Problem
 
 U = 2.0**-53
@@ -64,7 +68,7 @@ def interval(middle: float, error: float) -> Interval:
     )
 
 
-def _square(x: float) -> float:
+def square(x: float) -> float:
     """x ** 2 would raise where this is inf."""
     return x * x
 
@@ -106,8 +110,13 @@ class _Reach(NamedTuple):
 
 def evaluate(problem: Problem, w: Array, b: float, alpha: Array | None) -> Evaluated:
     """P(w, b) and D(alpha) in float64. alpha is feasible exactly. At the hard margin both are at their best length."""
+    if problem.kernel is not None:
+        return _evaluate_kernel(problem, w, b, alpha)
     with np.errstate(all="ignore"):
-        m = problem.margins(w, b)
+        if alpha is None:
+            m, pulled = problem.margins(w, b), None
+        else:
+            m, pulled = _margins_and_weights(problem, w, b, alpha)
         norm = _norm2(problem, w, b)
         k = _longest(problem) + 3
         slope = gamma(k) * math.sqrt(norm.high)
@@ -116,17 +125,24 @@ def evaluate(problem: Problem, w: Array, b: float, alpha: Array | None) -> Evalu
         t = 1.0 - m
         if problem.hard:
             error = problem.row_norms * slope + flat
-            primal = _hard_primal(norm, m - error, m + error)
+            primal = hard_primal(norm, m - error, m + error)
         else:
             primal = _soft_primal(problem, norm, t, reach)
-        if alpha is None:
+        if alpha is None or pulled is None:
             return Evaluated(primal, None, m, reach.most, None)
-        pulled = problem.weights(alpha)
         pull = _Pull.of(problem, alpha, pulled)
         dual = _dual(problem, alpha, pull)
         if not problem.hard:
             dual = dual.meet(_dual_near(problem, w, b, norm, t, reach, alpha, pulled, pull))
         return Evaluated(primal, dual, m, reach.most, pulled)
+
+
+def _margins_and_weights(problem: Problem, w: Array, b: float, alpha: Array) -> tuple[Array, Array]:
+    """m_i and w(alpha), with the data read once."""
+    m, pulled = both_products(problem.X, w, alpha * problem.y)
+    m += b
+    m *= problem.y
+    return m, pulled
 
 
 class _Pull(NamedTuple):
@@ -143,10 +159,46 @@ class _Pull(NamedTuple):
     def of(cls, problem: Problem, alpha: Array, pulled: Array) -> "_Pull":
         mass, balance, moment = total(alpha), float(alpha @ problem.y), float(alpha @ problem.row_norms)
         constant = problem.s * balance if problem.bias == "augmented" else 0.0
-        size = math.sqrt(float(pulled @ pulled) + _square(constant))
+        size = math.sqrt(float(pulled @ pulled) + square(constant))
         lengths = moment + problem.s * mass if problem.bias == "augmented" else moment
         error = gamma(problem.n + 8) * lengths + gamma(problem.d + 8) * size + (problem.n + problem.d) * TINY
         return cls(mass, balance, moment, size, error)
+
+
+def _evaluate_kernel(problem: Problem, c: Array, b: float, alpha: Array | None) -> Evaluated:
+    """The same where w is given by coefficients c (`problem.py`)."""
+    with np.errstate(all="ignore"):
+        scores = problem.gram @ c
+        norm = _form(problem, c, scores, b / problem.s if problem.bias == "augmented" else 0.0)
+        k = problem.n + 3
+        slope = gamma(k) * _spread(problem, c)
+        flat = gamma(k) * abs(b) + k * TINY
+        reach = _Reach(slope, flat, slope * float(problem.row_norms.max()) + flat)
+        m = problem.y * (scores + b)
+        primal = _soft_primal(problem, norm, 1.0 - m, reach)
+        if alpha is None:
+            return Evaluated(primal, None, m, reach.most, None)
+        pulled, mass, (curve, loose) = alpha * problem.y, total(alpha), _curvature(problem, alpha)
+        s = problem.s if problem.bias == "augmented" else 0.0
+        of_pulled = scores if np.array_equal(pulled, c) else problem.gram @ pulled
+        pull = _form(problem, pulled, of_pulled, s * float(pulled.sum()), gamma(k) * s * mass)
+        loose += gamma(rounded(problem.n) + 2) * mass + 8.0 * U * (mass + pull.high + curve) + 0.5 * pull.width
+        dual = interval(mass - 0.25 * (pull.low + pull.high) - curve, loose)
+        return Evaluated(primal, dual, m, reach.most, pulled)
+
+
+def _spread(problem: Problem, c: Array) -> float:
+    """sum_j |c_j| ||phi(x_j)||, rounded up"""
+    return float(np.abs(c) @ problem.row_norms) * (1.0 + gamma(problem.n + 2))
+
+
+def _form(problem: Problem, c: Array, scores: Array, constant: float, error: float = 0.0) -> Interval:
+    """c'Gc + constant^2. error: of the constant. scores: G c."""
+    spread = _spread(problem, c)
+    value = float(c @ scores) + square(constant)
+    loose = gamma(2 * problem.n + 6) * square(spread) + 2.0 * error * (abs(constant) + error)
+    found = interval(value, loose + 4.0 * U * value + 4 * problem.n * TINY)
+    return Interval(max(0.0, found.low), found.high)
 
 
 def _longest(problem: Problem) -> int:
@@ -192,15 +244,15 @@ def _errors(norms: Array, touched: Array, slack: Array, reach: _Reach, squared: 
     return 2.0 * twice + (2.0 * reach.most + 2.0 * U * float(slack.max())) * ones
 
 
-def _hard_primal(norm: Interval, low: Array, high: Array) -> Interval:
+def hard_primal(norm: Interval, low: Array, high: Array) -> Interval:
     """1/2 ||v||^2 / (min m)^2; NONE where a row is on the wrong side for certain, (0, inf) where one may be."""
     least, most = float(low.min()), float(high.min())
     if not (math.isfinite(least) and math.isfinite(most) and norm.high < math.inf):
         return UNKNOWN
     if most <= 0.0:
         return NONE
-    upper = 0.5 * _square(math.sqrt(norm.high) / least) if least > 0.0 else math.inf
-    lower = min(LARGEST, 0.5 * _square(math.sqrt(norm.low) / most))  # inf would say that it does not separate
+    upper = 0.5 * square(math.sqrt(norm.high) / least) if least > 0.0 else math.inf
+    lower = min(LARGEST, 0.5 * square(math.sqrt(norm.low) / most))  # inf would say that it does not separate
     return Interval(lower * (1.0 - 8.0 * U), upper * (1.0 + 8.0 * U) + TINY)
 
 
@@ -217,8 +269,8 @@ def _dual(problem: Problem, alpha: Array, pull: _Pull) -> Interval:
     if not (a > 0.0 and math.isfinite(a) and math.isfinite(top)):
         return Interval(0.0, math.inf if a > 0.0 else 0.0)
     less, more = a * (1.0 - gamma(k)), a * (1.0 + gamma(k))
-    low = 0.5 * _square(less / top) * (1.0 - 8.0 * U) - TINY if top > 0.0 else math.inf
-    return Interval(max(0.0, low), 0.5 * _square(more / bottom) * (1.0 + 8.0 * U) if bottom > 0.0 else math.inf)
+    low = 0.5 * square(less / top) * (1.0 - 8.0 * U) - TINY if top > 0.0 else math.inf
+    return Interval(max(0.0, low), 0.5 * square(more / bottom) * (1.0 + 8.0 * U) if bottom > 0.0 else math.inf)
 
 
 def _curvature(problem: Problem, alpha: Array) -> tuple[float, float]:
@@ -247,80 +299,13 @@ def _dual_near(
     curve, spread = _curvature(problem, alpha)
     away2 = float((pulled - w) @ (pulled - w))
     if problem.bias == "augmented":
-        away2 += _square(problem.s * pull.balance - b / problem.s)
+        away2 += square(problem.s * pull.balance - b / problem.s)
     away = math.sqrt(away2)
     error = pull.error + gamma(problem.d + 8) * (math.sqrt(norm.high) + away)
     middle = 0.5 * (norm.low + norm.high)
     loose += norm.width + spread + 8.0 * U * (abs(value) + middle + away2 + curve) + 4 * problem.n * TINY
     value += 0.5 * middle - curve
-    far, close = _square(away + error), _square(max(0.0, away - error))
+    far, close = square(away + error), square(max(0.0, away - error))
     low = interval(value - 0.5 * far, loose + 8.0 * U * far).low
     high = interval(value - 0.5 * close, loose + 8.0 * U * away2).high
     return Interval(low, high)
-
-
-# -- the same in balls -------------------------------------------------------------------------------------------
-
-
-def evaluate_exactly(problem: Problem, w: Array, b: float, alpha: Array | None) -> tuple[Interval, Interval | None]:
-    """P(w, b) and D(alpha) by balls: their width is rounding of the result, unless something over- or underflows."""
-    from marginbench.harness.model import exact  # compiles: most certificates do without
-
-    norm = exact.dot(exact.balls(w), exact.balls(w))
-    if problem.bias == "augmented":
-        part = exact.times(exact.balls(np.array([b])), exact.inverse(np.array([problem.s])))
-        norm = _sum(norm, exact.dot(part, part))
-    short = exact.short_of(0.0 if problem.hard else 1.0, problem.X, problem.y, w, b)
-    if problem.hard:
-        low, high = exact.bounds(short)
-        with np.errstate(all="ignore"):
-            primal = _hard_primal(_ends(norm), -high, -low)
-    else:
-        slack = exact.positive_part(short)
-        cost = exact.balls(problem.penalty)
-        if problem.loss == "squared_hinge":
-            cost = exact.times(slack, cost)
-        primal = _ends(_sum(_half(norm), exact.dot(slack, cost)))
-    return primal, None if alpha is None else _dual_exactly(problem, alpha)
-
-
-def _dual_exactly(problem: Problem, alpha: Array) -> Interval:
-    from marginbench.harness.model import exact
-
-    a, signed = exact.balls(alpha), exact.balls(alpha * problem.y)
-    ones = exact.balls(np.ones(problem.n))
-    pulled = exact.weights(problem.X, alpha * problem.y)
-    if problem.bias == "augmented":
-        constant = exact.times(exact.dot(signed, ones)[None], exact.balls(np.array([problem.s])))
-        pulled = np.vstack([pulled, constant])
-    norm, mass = exact.dot(pulled, pulled), exact.dot(a, ones)
-    if problem.hard:
-        size, sum_ = _ends(norm), _ends(mass)
-        if not sum_.low > 0.0 or size == UNKNOWN:
-            return Interval(0.0, 0.0 if sum_.high == 0.0 else math.inf)
-        low = 0.5 * _square(sum_.low / math.sqrt(size.high)) * (1.0 - 8.0 * U) if size.high > 0.0 else math.inf
-        high = 0.5 * _square(sum_.high / math.sqrt(size.low)) * (1.0 + 8.0 * U) if size.low > 0.0 else math.inf
-        return Interval(low, high)
-    value = _sum(mass, _half(norm), -1.0)
-    if problem.loss == "squared_hinge":
-        value = _sum(value, exact.dot(a, exact.times(a, exact.inverse(4.0 * problem.penalty))), -1.0)
-    return _ends(value)
-
-
-def _sum(x: Array, z: Array, sign: float = 1.0) -> Array:
-    """x + sign z, of two balls"""
-    from marginbench.harness.model import exact
-
-    return exact.dot(exact.balls(np.array([1.0, sign])), np.array([x, z]))
-
-
-def _half(x: Array) -> Array:
-    """A product below 2^-900 would lose its digits; halving a float does not."""
-    return 0.5 * x
-
-
-def _ends(ball: Array) -> Interval:
-    from marginbench.harness.model import exact
-
-    low, high = exact.bounds(ball)
-    return Interval(float(low), float(high))

@@ -1,16 +1,20 @@
 """What a cell is made of: its configuration, and the data set, problem, formulation and solver that it names."""
 
+import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from marginbench.harness.cell.weights import weights_of
 from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.kernel import OPTIONS, kernel_of
+from marginbench.harness.model.kernel_dual import KernelDual
 from marginbench.harness.model.problem import InputError, Matrix, Problem, problem_key
 from marginbench.harness.model.programs import Program
 from marginbench.harness.model.solver import Solver
@@ -22,7 +26,10 @@ Config = dict[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """A resolved configuration. `dataset`, `formulation` and `solver` are `_target_` with arguments."""
+    """A resolved configuration. `dataset`, `formulation` and `solver` are `_target_` with arguments.
+
+    `preprocess`: what is done to the data set after it is made; empty: nothing.
+    """
 
     dataset: Config
     problem: Config
@@ -36,6 +43,29 @@ class Cell:
     limits: Config = field(default_factory=dict)
     seed: int = 0
     repeat: int = 0
+    threads: int = 1
+    """That its solver may use; its process has as many cores."""
+    preprocess: Config = field(default_factory=dict)
+    path: list[float] = field(default_factory=list)
+    """The values of C that are solved one after another, of which `problem.C` is one; empty: there is no path."""
+    start: str = "cold"
+    """warm: its solver begins from its own answer at the value of C before this one on the path."""
+
+    @property
+    def position(self) -> int:
+        """Of C on the path, from 0."""
+        return self.path.index(self.problem["C"]) if self.path else 0
+
+    @property
+    def past(self) -> list[float]:
+        """The part of the path that its start depends on, up to its own C; empty for a cold start."""
+        return self.path[: self.position + 1] if self.start == "warm" else []
+
+    def before(self) -> "Cell":
+        """The cell whose answer a warm one begins from. The first of a path is cold. Repetitions share their start."""
+        k = self.position - 1
+        start = "warm" if k > 0 else "cold"
+        return replace(self, problem={**self.problem, "C": self.path[k]}, start=start, repeat=0)
 
 
 def instantiate(config: Config) -> Any:
@@ -49,16 +79,30 @@ def instantiate(config: Config) -> Any:
         raise InputError(f"{module}.{name}: {error}") from None
 
 
+def without_defaults(problem: Config) -> Config:
+    """`problem.*` without a linear kernel and without parameters of kernels that are not given: a linear problem is
+    asked for, stored and compared as if there were no kernels."""
+    return {
+        key: value
+        for key, value in problem.items()
+        if not (key == "kernel" and value == "linear") and not (key in OPTIONS and value is None)
+    }
+
+
 def make_problem(X: Matrix, y: np.ndarray, config: Config) -> Problem:
-    """The canonical problem that `problem.*` describes. weight: null, or `balanced` (n / (2 n_class))."""
+    """The canonical problem that `problem.*` describes. Rows of weight 0 are left out of it."""
     config = dict(config)
-    weight = config.pop("weight", None)
-    if weight == "balanced":
-        share = np.where(y > 0, (y > 0).mean(), (y < 0).mean())
-        weight = 1.0 / (2.0 * share)
-    elif weight is not None:
-        raise InputError(f"problem.weight={weight}: possible are null and balanced")
-    return Problem(X, y, weight=weight, **config)
+    given = {key: config.pop(key, None) for key in OPTIONS}
+    kernel = kernel_of(config.pop("kernel", "linear"), given, X.shape[1])
+    weight, left_out = weights_of(config.pop("weight", None), y), ""
+    if weight is not None and not weight.all():
+        kept = weight > 0.0
+        left_out = hashlib.sha256(np.packbits(kept).tobytes()).hexdigest()[:16]
+        X, y, weight = X[kept], y[kept], weight[kept]
+    problem = Problem(X, y, weight=weight, kernel=kernel, left_out=left_out, **config)
+    if problem.hard and problem.kernel is not None:
+        raise InputError(f"problem.C=inf with problem.kernel={problem.kernel.name}: needs a finite C, such as 1e6")
+    return problem
 
 
 def judged_problem(formulation: Formulation, X: Matrix, y: np.ndarray, config: Config) -> Problem:
@@ -78,17 +122,22 @@ def missing(solver: Solver) -> str | None:
 
 def misfit(formulation: Formulation, solver: Solver, problem: Problem) -> str | None:
     """Why formulation, solver and problem do not go together, as far as types and problem tell; None when they do."""
-    reason = formulation.refuses(problem)
-    if reason is None and not any(issubclass(kind, solver.accepts) for kind in formulation.gives):
-        gives = " or ".join(kind.__name__ for kind in formulation.gives)
-        takes = " or ".join(kind.__name__ for kind in solver.accepts)
+    reason, kinds = formulation.refuses(problem), formulation.kinds(problem)
+    if reason is None and problem.kernel is not None and not kinds:
+        needs = "a linear kernel" if problem.hard else f"w, which a {problem.kernel.name} kernel gives no coordinates"
+        reason = f"the formulation needs {needs}; use dual_qp"
+    if reason is None and not any(issubclass(kind, solver.accepts) for kind in kinds):
+        gives = " or ".join(kind.__name__ for kind in kinds)
+        hidden = KernelDual if problem.kernel is None else None
+        takes = " or ".join(kind.__name__ for kind in solver.accepts if kind is not hidden)
         reason = f"the formulation gives {gives}; the solver takes {takes}"
     return reason
 
 
-def chosen_kind(formulation: Formulation, solver: Solver) -> type[Program]:
-    """The program both know; the solver's order of preference decides."""
-    return next(kind for wanted in solver.accepts for kind in formulation.gives if issubclass(kind, wanted))
+def chosen_kind(formulation: Formulation, solver: Solver, problem: Problem | None = None) -> type[Program]:
+    """The program both know; the solver's order of preference decides. Without a problem, of a linear one."""
+    kinds = formulation.gives if problem is None else formulation.kinds(problem)
+    return next(kind for wanted in solver.accepts for kind in kinds if issubclass(kind, wanted))
 
 
 def routes_of(solver: Solver, formulations: Mapping[str, Formulation]) -> list[list[str]]:

@@ -6,7 +6,8 @@ import numpy as np
 
 from marginbench.harness.cell.certificate import Certificate, certify
 from marginbench.harness.cell.hulls import proven_to_meet
-from marginbench.harness.cell.measure import Budget, Snapshot, Trace
+from marginbench.harness.cell.measure import Budget
+from marginbench.harness.cell.tracing import Snapshot, Trace
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import Array, Point, Problem
@@ -17,6 +18,9 @@ IMPOSSIBLE = ("infeasible", "unbounded")
 NEARLY = 1e-3
 """||sum mu_i y_i x_i|| beside the largest row, up to which a mu is the solver's own proof but for its rounding. The
 proof is then looked for on the rows that carry it. Beyond, finding one would be the harness's work."""
+
+SPENT = "was spent"
+"""The last words of a row that the budget ended."""
 
 
 def verdict(
@@ -61,8 +65,8 @@ def _own_bounds(found: Certificate) -> Bounds:
 
 def _why_short(found: Certificate, result: Trace, budget: Budget, answer: Snapshot) -> str:
     reason = {
-        "seconds": f"the budget of {budget.seconds:g} s was spent",
-        "iterations": f"the budget of {budget.iterations} iterations was spent",
+        "seconds": f"the budget of {budget.seconds:g} s {SPENT}",
+        "iterations": f"the budget of {budget.iterations} iterations {SPENT}",
     }.get(result.ended_by, f"the solver ended ({answer.claim}{': ' + answer.said if answer.said else ''})")
     return f"gap {found.gap:.1e}, asked {budget.gap:.0e}: {reason}"
 

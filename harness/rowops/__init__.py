@@ -14,31 +14,64 @@ Data         `rows_of(X)`: the arrays of X as a `Dense` or `CSR` tuple, which ke
              `read_only(array)`: the same memory, of the type that all data have.
 One row      `dot(rows, i, w)` is x_i.w;  `add(rows, i, scale, w)` does w += scale x_i;  `norm2(rows, i)` is ||x_i||^2.
 All rows     `margins(rows, y, w, b, m)` does m_i = y_i (x_i.w + b);  `combine(rows, y, alpha, w)` does
-             w += sum_i alpha_i y_i x_i;  `squared_norms(rows, n)` gives ||x_i||^2 of the first n.
+             w += sum_i alpha_i y_i x_i;  `squared_norms(rows, n)` gives ||x_i||^2 of the first n;
+             `scores_and_sum(rows, w, v, scores, total)` gives X w and X'v with each row read once.
 Copies       `take(rows, index, room)`: some rows side by side;  `Room()`: memory that is used again for the next copy.
+Threads      `Team(threads)`: the same passes in parts, a part for each thread: `team.margins`, `team.combine`,
+             `team.take`, and `team.over` for a pass of your own (`parallel.py`).
+Streams      For data that need not fit into memory: `runs(rows, n, size)` cuts them into blocks, `run_of(rows, start,
+             end)` is one of them, `prefetch` and `release` bring its pages in and give them back, and `Gathered`
+             collects rows of several blocks, `bytes_of` says what rows take (`streams.py`).
 Compiling    `FAST`: the fastmath flags that keep infinities and NaN.  `is_dense_type(rows)`, `copy_dense`: for code
              that has one kernel for each layout.
 
 Kernels of one family of solvers are beside it, in its folder under solvers/.
 """
 
-from marginbench.harness.rowops.passes import Room, combine, copy_dense, margins, squared_norms, take
+from marginbench.harness.rowops.parallel import ALONE, Team, entries, meet, new_barrier, part_of
+from marginbench.harness.rowops.passes import (
+    Room,
+    combine,
+    combine_some,
+    copy_dense,
+    margins,
+    margins_of_some,
+    scores_and_sum,
+    squared_norms,
+    take,
+)
 from marginbench.harness.rowops.rows import CSR, FAST, Dense, add, dot, is_dense_type, norm2, read_only, rows_of
+from marginbench.harness.rowops.streams import Gathered, bytes_of, prefetch, release, run_of, runs
 
 __all__ = [
+    "ALONE",
     "CSR",
     "FAST",
     "Dense",
+    "Gathered",
     "Room",
+    "Team",
     "add",
+    "bytes_of",
     "combine",
+    "combine_some",
     "copy_dense",
     "dot",
+    "entries",
     "is_dense_type",
     "margins",
+    "margins_of_some",
+    "meet",
+    "new_barrier",
     "norm2",
+    "part_of",
+    "prefetch",
     "read_only",
+    "release",
     "rows_of",
+    "run_of",
+    "runs",
+    "scores_and_sum",
     "squared_norms",
     "take",
 ]

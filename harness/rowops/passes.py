@@ -9,23 +9,45 @@ from numba import njit
 from marginbench.harness.rowops.rows import CSR, FAST, Dense, add, dot, norm2, read_only
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, fastmath=FAST, nogil=True)
 def margins(rows, y, w, b, m):
     """m_i = y_i (x_i . w + b)"""
-    for i in range(m.size):
+    margins_of_some(rows, y, w, b, m, 0, m.size)
+
+
+@njit(cache=True, fastmath=FAST, nogil=True)
+def margins_of_some(rows, y, w, b, m, start, end):
+    """The same of the rows from `start` to before `end`."""
+    for i in range(start, end):
         m[i] = y[i] * (dot(rows, i, w) + b)
 
 
-@njit(cache=True, fastmath=FAST)
+@njit(cache=True, fastmath=FAST, nogil=True)
 def combine(rows, y, alpha, w):
     """w += sum_i alpha_i y_i x_i; returns sum_i alpha_i y_i."""
+    return combine_some(rows, y, alpha, w, 0, alpha.size)
+
+
+@njit(cache=True, fastmath=FAST, nogil=True)
+def combine_some(rows, y, alpha, w, start, end):
+    """The same of the rows from `start` to before `end`."""
     total = 0.0
-    for i in range(alpha.size):
+    for i in range(start, end):
         scale = alpha[i] * y[i]
         if scale != 0.0:
             add(rows, i, scale, w)
             total += scale
     return total
+
+
+@njit(cache=True, fastmath=FAST, nogil=True)
+def scores_and_sum(rows, w, v, scores, total):
+    """scores_i = x_i . w  and  total += sum_i v_i x_i, while each row is at hand; without v, or scores, one of them."""
+    for i in range(max(v.size, scores.size)):
+        if i < scores.size:
+            scores[i] = dot(rows, i, w)
+        if i < v.size and v[i] != 0.0:
+            add(rows, i, v[i], total)
 
 
 @njit(cache=True, fastmath=FAST)
@@ -43,7 +65,7 @@ class Room:
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
 
-    def array(self, name: str, size: int, dtype: type) -> np.ndarray:
+    def array(self, name: str, size: int, dtype: np.dtype) -> np.ndarray:
         if name not in self.arrays or self.arrays[name].size < size:
             self.arrays[name] = np.empty(size, dtype)
         return self.arrays[name][:size]
@@ -51,20 +73,35 @@ class Room:
 
 def take(rows, index, room=None):
     """The rows of `index`, copied to lie side by side, in `room` if there is one: the copy before is lost."""
-    room = room or Room()
+    out = space_for(rows, index, room or Room())
+    copy_rows(rows, index, out, 0, index.size)
+    return frozen(out)
+
+
+def space_for(rows, index, room):
+    """Where a copy of the rows of `index` will lie; of sparse ones, where each begins is known already."""
     if isinstance(rows, Dense):
         d = rows.X.shape[1]
-        X = room.array("X", index.size * d, np.float64).reshape(index.size, d)
-        copy_dense(rows.X, index, X)
-        return Dense(read_only(X))
+        return Dense(room.array("X", index.size * d, rows.X.dtype).reshape(index.size, d))
     indptr = room.array("indptr", index.size + 1, rows.indptr.dtype)
     size = offsets(rows.indptr, index, indptr)
-    indices, data = room.array("indices", size, rows.indices.dtype), room.array("data", size, np.float64)
-    copy_sparse(rows, index, indptr, indices, data)
-    return CSR(read_only(indptr), read_only(indices), read_only(data))
+    return CSR(indptr, room.array("indices", size, rows.indices.dtype), room.array("data", size, rows.data.dtype))
 
 
-@njit(cache=True)
+def copy_rows(rows, index, out, start, end):
+    """The rows of index[start:end] into their places in `out`."""
+    if isinstance(rows, Dense):
+        copy_dense(rows.X, index[start:end], out.X[start:end])
+    else:
+        copy_sparse(rows, index[start:end], out.indptr[start : end + 1], out.indices, out.data)
+
+
+def frozen(rows):
+    """The same rows, not to be written to, as all data are."""
+    return type(rows)(*map(read_only, rows))
+
+
+@njit(cache=True, nogil=True)
 def copy_dense(X, index, out):
     for r in range(index.size):
         for j in range(X.shape[1]):
@@ -79,7 +116,7 @@ def offsets(indptr, index, out):
     return out[index.size]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def copy_sparse(rows, index, indptr, indices, data):
     for r in range(index.size):
         shift = np.int64(rows.indptr[index[r]]) - np.int64(indptr[r])

@@ -2,6 +2,7 @@
 
 A kernel written with `dot`, `add` and `norm2` is compiled once per layout, with no cost at run time.
 Indices are unsigned inside the loops: signed ones make the compiler emit a wrap-around test per access.
+Entries may be float32; w, scale and all sums are float64, to which a product of two entries has to be told.
 """
 
 from typing import NamedTuple
@@ -58,9 +59,10 @@ def add(rows, i, scale, w):
 def norm2(rows, i):
     """||x_i||^2"""
     if isinstance(rows, Dense):
-        return rows.X[i] @ rows.X[i]
-    k = slice(rows.indptr[i], rows.indptr[i + 1])
-    return rows.data[k] @ rows.data[k]
+        x = rows.X[i].astype(np.float64)
+    else:
+        x = rows.data[rows.indptr[i] : rows.indptr[i + 1]].astype(np.float64)
+    return x @ x
 
 
 # Sums over a CSR row stay in order: free to reorder, the compiler gathers short rows into vectors, 4 times slower.
@@ -113,13 +115,13 @@ def _norm2(rows, i):
     def dense(rows, i):
         x, total = rows.X[i], 0.0
         for j in range(x.size):
-            total += x[j] * x[j]
+            total += np.float64(x[j]) * x[j]
         return total
 
     def csr(rows, i):
         total = 0.0
         for k in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1])):
-            total += rows.data[k] * rows.data[k]
+            total += np.float64(rows.data[k]) * rows.data[k]
         return total
 
     return dense if is_dense_type(rows) else csr

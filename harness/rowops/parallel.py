@@ -1,0 +1,192 @@
+"""A team of threads for one problem: passes over the rows in parts, a part for each thread.
+
+    with Team(program.threads) as team:
+        team.margins(program.rows, y, w, 0.0, m)
+
+Same bits     A part is a run of rows that depends on the number of rows and of parts alone, and sums over parts are
+              added in their order: the same number of threads gives the same bits. One part is the pass of one thread.
+When          A pass is done in parts from `WORTH` entries on. Below, waking a thread costs more than it saves.
+Threads       are Python's, in kernels compiled with `nogil=True`. They start with the first pass that is worth it and
+              end with the team: a process that is forked from must have one thread.
+Cores         Where the process is confined to as many cores as there are threads, each thread stays on its own: small
+              data, which one thread does alone, would pay for moving between them.
+In kernels    `meet(barrier, part)` waits until all threads of a pass have come so far, at a tenth of the cost of waking
+              one: for kernels that make many passes (`solvers/newton/passes.py`).
+"""
+
+import ctypes
+import os
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from llvmlite.binding import address_of_symbol
+from numba import njit, types
+
+from marginbench.harness.rowops.passes import Room, combine_some, copy_rows, frozen, margins_of_some, space_for
+from marginbench.harness.rowops.rows import CSR, Dense
+
+WORTH = 1_000_000
+"""Entries of the rows, about 1 ms of work, from which on a pass is done in parts. Waking a thread takes 0.05 ms: at
+200,000 to 400,000 entries (4000 and 8000 x 50) the first of two threads had as much to do as one alone, at 7,500,000
+(covtype) 1.7 times less."""
+
+BARRIERS = address_of_symbol("pthread_barrier_wait") is not None
+"""Whether the system has barriers. Where it has not (macOS), a team does everything in one part."""
+
+LINE = 8
+"""Numbers of 8 bytes in a line of the cache; the memory of a pthread_barrier_t is no longer."""
+GLANCES = 100
+"""How often a thread looks for the others before it sleeps: about 0.05 ms. To wake a core that sleeps takes as long."""
+
+if BARRIERS:
+    _wait = types.ExternalFunction("pthread_barrier_wait", types.int32(types.uintp))
+    _yield = types.ExternalFunction("sched_yield", types.int32())
+
+    @njit(cache=True, nogil=True)
+    def meet(barrier, part):
+        """Wait for the other threads; with an empty barrier there are none. Who needs the core gets it meanwhile."""
+        if barrier.size:
+            barrier[LINE * (part + 1)] += 1
+            for _ in range(GLANCES):
+                behind = False
+                for other in range(LINE, barrier.size, LINE):
+                    behind = behind or barrier[other] < barrier[LINE * (part + 1)]
+                if not behind:
+                    break
+                _yield()
+            _wait(barrier.ctypes.data)
+else:
+
+    @njit(cache=True, nogil=True)
+    def meet(barrier, part):
+        """There are no other threads to wait for."""
+
+
+def new_barrier(parts: int) -> np.ndarray:
+    """For so many threads: the system's own, and how often each has been there."""
+    barrier = np.zeros(LINE * (parts + 1) if parts > 1 else 0, np.int64)
+    if parts > 1:
+        ctypes.CDLL(None).pthread_barrier_init(ctypes.c_void_p(barrier.ctypes.data), None, parts)
+    return barrier
+
+
+@njit(cache=True, nogil=True)
+def part_of(n, parts, part):
+    """(start, end) of a part of n rows."""
+    return n * part // parts, n * (part + 1) // parts
+
+
+def entries(rows: Dense | CSR) -> int:
+    """How many numbers a pass over all rows reads."""
+    return rows.X.size if isinstance(rows, Dense) else rows.data.size
+
+
+class Team:
+    """threads: how many, the caller's own among them."""
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = threads if BARRIERS else 1
+        self._members: list[Member] = []
+        self._cores: list[int] = []
+
+    def __enter__(self) -> Self:
+        if self.threads > 1 and hasattr(os, "sched_getaffinity"):
+            allowed = sorted(os.sched_getaffinity(0), reverse=True)
+            if len(allowed) == self.threads:
+                self._cores = allowed
+                os.sched_setaffinity(0, allowed[:1])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for member in self._members:
+            member.end()
+        self._members.clear()
+        if self._cores:
+            os.sched_setaffinity(0, self._cores)
+            self._cores = []
+
+    def parts(self, size: int) -> int:
+        """In how many parts a pass over so many entries is done."""
+        return self.threads if size >= WORTH else 1
+
+    def each(self, parts: int, do: Callable[[int], Any]) -> list[Any]:
+        """[do(0), do(1), ...], all at the same time; do(0) in the caller's thread."""
+        if parts == 1:
+            return [do(0)]
+        while len(self._members) < parts - 1:
+            self._members.append(Member(self._cores[len(self._members) + 1 :][:1]))
+        for part, member in enumerate(self._members[: parts - 1], start=1):
+            member.give(do, part)
+        try:
+            first = do(0)
+        finally:
+            others = [member.take() for member in self._members[: parts - 1]]
+        for failure, _ in others:
+            if failure is not None:
+                raise failure
+        return [first, *(result for _, result in others)]
+
+    def over(self, n: int, parts: int, do: Callable[[int, int], Any]) -> list[Any]:
+        """do(start, end) for each part of n rows; what they return, in order."""
+        return self.each(parts, lambda part: do(*part_of(n, parts, part)))
+
+    def margins(self, rows, y, w, b, m) -> None:
+        """m_i = y_i (x_i . w + b)"""
+        parts = self.parts(entries(rows))
+        self.over(m.size, parts, lambda start, end: margins_of_some(rows, y, w, b, m, start, end))
+
+    def combine(self, rows, y, alpha, w) -> float:
+        """w += sum_i alpha_i y_i x_i; returns sum_i alpha_i y_i."""
+        parts = self.parts(entries(rows))
+        sums = [w, *(np.zeros(w.size) for _ in range(parts - 1))]
+        n = alpha.size
+        totals = self.each(parts, lambda k: combine_some(rows, y, alpha, sums[k], *part_of(n, parts, k)))
+        for more in sums[1:]:
+            w += more
+        return sum(totals)
+
+    def take(self, rows, index, room: Room | None = None):
+        """The rows of `index`, copied to lie side by side."""
+        out = space_for(rows, index, room or Room())
+        parts = self.parts(entries(out))
+        self.over(index.size, parts, lambda start, end: copy_rows(rows, index, out, start, end))
+        return frozen(out)
+
+
+ALONE = Team()
+"""Of the caller's thread alone."""
+
+
+class Member:
+    """A thread that does what it is given. cores: to stay on; none: on those of its creator."""
+
+    def __init__(self, cores: Sequence[int] = ()) -> None:
+        self._given: queue.SimpleQueue = queue.SimpleQueue()
+        self._done: queue.SimpleQueue = queue.SimpleQueue()
+        self._cores = cores
+        self._thread = threading.Thread(target=self._work, name="marginbench-team", daemon=True)
+        self._thread.start()
+
+    def give(self, do: Callable[[int], Any], part: int) -> None:
+        self._given.put((do, part))
+
+    def take(self) -> tuple[BaseException | None, Any]:
+        return self._done.get()
+
+    def end(self) -> None:
+        self._given.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        if self._cores:
+            os.sched_setaffinity(0, self._cores)
+        while (given := self._given.get()) is not None:
+            do, part = given
+            try:
+                self._done.put((None, do(part)))
+            except BaseException as error:
+                self._done.put((error, None))
+            del do, given  # they hold the arrays of a pass, which is over
