@@ -13,19 +13,20 @@ from typing import Any, NamedTuple
 
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf, open_dict
-from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue, OmegaConfBaseException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from marginbench.harness import config_files
 from marginbench.harness.compose.config_file import ConfigFile, read_file, with_parents
+from marginbench.harness.compose.data import Data, Resolution, one_line
 from marginbench.harness.compose.hydra_loader import HydraLoader
-from marginbench.harness.compose.overrides import NoSuchOption, apply, one_line, parse
+from marginbench.harness.compose.overrides import NoSuchOption, apply, parse
 from marginbench.harness.errors import InputError
 from marginbench.harness.solver_spec import is_class, solver_node
 
 HYDRA_OPTIONS = {
-    "hydra/launcher": "cells are run by marginbench itself, each in a process of its own; there is no other launcher",
-    "hydra.launcher": "cells are run by marginbench itself, each in a process of its own; there is no launcher to set",
+    "hydra/launcher": "where cells are run is said by launcher=local, launcher=slurm or launcher=dask",
+    "hydra.launcher": "where cells are run is said by launcher=local, launcher=slurm or launcher=dask",
     "hydra/sweeper": "marginbench runs lists and their products; there is no other sweeper",
     "hydra.sweeper": "of hydra.sweeper only params has a meaning here, as in hydra.sweeper.params.KEY=LIST",
     "hydra.searchpath": "a folder of your own configurations is added by --config-dir DIR",
@@ -40,9 +41,9 @@ GLOBAL = ("experiment", "method")
 
 
 class Composed(NamedTuple):
-    """A configuration without Hydra's own part; the choices made, and the sweep that an experiment asks for."""
+    """A configuration without Hydra's own part, not interpolated; the choices made; the sweep of an experiment."""
 
-    config: DictConfig
+    config: Data
     choices: dict[str, Any]
     params: dict[str, str]
 
@@ -73,13 +74,12 @@ class Composer:
             self.check(o)
         base, by_hand = self._base(parsed)
         config, choices = deepcopy(base.config), dict(base.choices)
-        with open_dict(config):
-            for o in by_hand:
-                group, name = o.key_or_group, str(o.value())
-                file = read_file(group, name, self.places)
-                config[group] = file.config if file is not None else solver_node(name, *_limits(config, parsed))
-                choices[group] = name
-            self._make_room(config, choices, parsed)
+        for o in by_hand:
+            group, name = o.key_or_group, str(o.value())
+            file = read_file(group, name, self.places)
+            config[group] = deepcopy(file.config) if file else solver_node(name, *_limits(config, parsed))
+            choices[group] = name
+        self._make_room(config, choices, parsed)
         for o in parsed:
             if not self.is_choice(o):
                 try:
@@ -90,13 +90,13 @@ class Composer:
                     absent.append(error)
         return Composed(config, choices, base.params)
 
-    def _make_room(self, config: DictConfig, choices: dict[str, Any], parsed: Sequence[Override]) -> None:
+    def _make_room(self, config: Data, choices: dict[str, Any], parsed: Sequence[Override]) -> None:
         """dataset._target_=FUNCTION where no data set was chosen: it has not the options of the default one."""
         if any(self.is_choice(o) and o.key_or_group == "dataset" for o in parsed):
             return
         for o in parsed:
-            if o.key_or_group == "dataset._target_" and str(o.value()) != config.dataset.get("_target_"):
-                config.dataset = {"_target_": str(o.value())}
+            if o.key_or_group == "dataset._target_" and str(o.value()) != config["dataset"].get("_target_"):
+                config["dataset"] = {"_target_": str(o.value())}
                 choices["dataset"] = str(o.value()).rpartition(".")[2]
 
     def base(self, overrides: Sequence[str]) -> Composed:
@@ -192,9 +192,9 @@ class Composer:
         choices = {key: name for key, name in config.hydra.runtime.choices.items() if not key.startswith("hydra/")}
         params = {str(key): str(value) for key, value in (config.hydra.sweeper.params or {}).items()}
         self._check_files(choices)
-        with open_dict(config):
-            del config["hydra"]
-        return Composed(config, choices, params)
+        content = OmegaConf.to_container(config, resolve=False)
+        assert isinstance(content, dict)
+        return Composed({str(key): part for key, part in content.items() if key != "hydra"}, choices, params)
 
     def _check_files(self, choices: dict[str, Any]) -> None:
         """A file of the user's own that Hydra accepts and that would not do what it says."""
@@ -212,7 +212,7 @@ class Composer:
                 )
 
 
-def _limits(config: DictConfig, parsed: Sequence[Override]) -> tuple[float, float]:
+def _limits(config: Data, parsed: Sequence[Override]) -> tuple[float, float]:
     """Seconds and MB that a cell may take, before all options are set; what is no number is refused later."""
     given = {str(o.key_or_group): o.value() for o in parsed}
     asked = config.get("limits") or {}
@@ -227,17 +227,9 @@ def _check_package(file: ConfigFile | None) -> None:
         raise InputError(f"{file.path}: its first line has to be `# @package _global_`, as in every {file.group}")
 
 
-def plain(composed: Composed) -> dict[str, Any]:
-    """The configuration as plain data, interpolated, with the choices under `choices`."""
-    try:
-        found = OmegaConf.to_container(composed.config, resolve=True, throw_on_missing=True)
-    except (MissingMandatoryValue, InterpolationToMissingValueError) as error:
-        key = error.full_key or "a value"
-        raise InputError(f"{key}: a value is needed, as in {key}=...") from None
-    except OmegaConfBaseException as error:
-        raise InputError(f"{error.full_key or 'a value'}: {one_line(error)}") from None
-    assert isinstance(found, dict)
-    return {**{str(key): value for key, value in found.items()}, "choices": composed.choices}
+def plain(composed: Composed, resolve: Resolution | None = None) -> dict[str, Any]:
+    """The configuration interpolated, with the choices under `choices`; `resolve` remembers what cells share."""
+    return {**(resolve or Resolution())(composed.config), "choices": composed.choices}
 
 
 def compose_cell(overrides: Sequence[str] = (), config_dir: Path | None = None) -> dict[str, Any]:

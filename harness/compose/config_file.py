@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
+from marginbench.harness.compose.data import Data
 from marginbench.harness.config_files import file_of
 from marginbench.harness.errors import InputError
 
@@ -19,7 +20,7 @@ PACKAGE = re.compile(r"^#\s*@package[:\s]\s*(\S+)\s*$", re.MULTILINE)
 class ConfigFile:
     group: str
     path: Path
-    config: DictConfig
+    config: Data
     package: str | None
     defaults: list[Any]
 
@@ -60,17 +61,18 @@ def read_file(group: str, name: str, places: tuple[Path, ...]) -> ConfigFile | N
 @cache
 def _read(group: str, path: Path, _changed: int) -> ConfigFile:
     try:
-        config = OmegaConf.load(path)
+        loaded = OmegaConf.load(path)
         text = path.read_text()
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path}: {' '.join(str(error).split())}") from None
-    if not isinstance(config, DictConfig):
+    config = OmegaConf.to_container(loaded, resolve=False)
+    if not isinstance(config, dict):
         raise InputError(f"{path}: needs keys with values, as in `n: 100`")
     head = text[: next((m.start() for m in re.finditer(r"^[^#\s]", text, re.MULTILINE)), len(text))]
     package = PACKAGE.search(head)
-    listed = config.pop("defaults") if "defaults" in config else []
-    defaults = OmegaConf.to_container(OmegaConf.create(listed), resolve=False) if listed else []
-    return ConfigFile(group, path, config, package[1] if package else None, list(defaults or []))
+    defaults = list(config.pop("defaults", None) or [])
+    content = {str(key): value for key, value in config.items()}
+    return ConfigFile(group, path, content, package[1] if package else None, defaults)
 
 
 def with_parents(group: str, name: str, places: tuple[Path, ...]) -> list[ConfigFile]:

@@ -16,16 +16,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from omegaconf import OmegaConf
-
 from marginbench.harness.compose.composer import Composed, Composer, plain
+from marginbench.harness.compose.data import Resolution, value_at
+from marginbench.harness.compose.hydra_launcher import translated
 from marginbench.harness.compose.overrides import NoSuchOption, listed, parse
 from marginbench.harness.compose.pairing import fitting_formulation, is_pair_of_method
 from marginbench.harness.errors import InputError
 
 PARAMS = "hydra.sweeper.params"
 FORM = re.compile(r"(zip|when)\((.*)\)\s*", re.DOTALL)
-WHOLE_RUN = ("out", "name", "fresh", "repeat_below", "reference")
+WHOLE_RUN = ("out", "name", "fresh", "fetch", "repeat_below", "reference", "launcher")
 """Options with one value for a whole run."""
 
 
@@ -58,7 +58,8 @@ class Run(NamedTuple):
     """The overrides of its first cell."""
 
     def configs(self) -> list[dict[str, Any]]:
-        return [plain(cell) for cell in self.cells]
+        resolve = Resolution()
+        return [plain(cell, resolve) for cell in self.cells]
 
 
 @dataclass
@@ -78,6 +79,8 @@ class Grid:
 
     def expand(self, overrides: Sequence[str]) -> None:
         """Fill in runs and notes."""
+        overrides, said = translated(overrides)
+        self.notes += said
         words, dropped = _command_line(overrides)
         axes, whens = self._read(words)
         outer = [axis for axis in axes if self._brings_a_sweep(axis)]
@@ -154,7 +157,7 @@ class Grid:
         done, held = [], False
         for job in jobs:
             cell = self.composer.build(job, [])
-            there = cell.choices[when.key] if when.key in cell.choices else OmegaConf.select(cell.config, when.key)
+            there = cell.choices[when.key] if when.key in cell.choices else value_at(cell.config, when.key)
             if there in when.values:
                 held = True
                 done += [[*job, *more] for more in _product(when.axes)]
@@ -169,11 +172,11 @@ class Grid:
         cells: dict[str, Composed] = {}
         for job in jobs:
             cell = self._cell(job)
-            text = json.dumps(OmegaConf.to_container(cell.config, resolve=False), sort_keys=True, default=str)
+            text = json.dumps(cell.config, sort_keys=True, default=str)
             cells.setdefault(text + json.dumps(cell.choices, sort_keys=True, default=str), cell)
         run = Run(name, list(cells.values()), jobs[0])
         for key in WHOLE_RUN:
-            values = {json.dumps(_plain(cell.config.get(key)), sort_keys=True, default=str) for cell in run.cells}
+            values = {json.dumps(cell.config.get(key), sort_keys=True, default=str) for cell in run.cells}
             if len(values) > 1:
                 raise InputError(f"{key}: one value for the whole run; this sweep gives it {len(values)}")
         return run
@@ -197,6 +200,8 @@ class Grid:
             )
             if note not in self.notes:
                 self.notes.append(note)
+        if "problem.C" in {parse(text).key_or_group for text in job} and value_at(cell.config, "problem.path"):
+            raise InputError("problem.C beside problem.path: the path gives every C; leave one of the two out")
         missing = {error.key: error for error in absent}
         for key in {parse(text).key_or_group for text in job} - set(missing):
             self.found.add(key)
@@ -218,10 +223,6 @@ def expand(composer: Composer, overrides: Sequence[str]) -> Grid:
 
 def _product(axes: Sequence[Axis]) -> list[list[str]]:
     return [[text for row in rows for text in row] for rows in itertools.product(*(axis.rows for axis in axes))]
-
-
-def _plain(node: Any) -> Any:
-    return OmegaConf.to_container(node, resolve=False) if OmegaConf.is_config(node) else node
 
 
 def _command_line(overrides: Sequence[str]) -> tuple[list[str], set[str]]:

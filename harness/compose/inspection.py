@@ -1,9 +1,10 @@
 """`run --cfg job` and `run --info defaults`: what would be run, and where it comes from."""
 
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from typing import Any
 
-from marginbench.harness.compose.composer import plain
+from omegaconf import OmegaConf
+
+from marginbench.harness.compose.data import Resolution, at, steps
 from marginbench.harness.compose.grid import Grid
 from marginbench.harness.errors import InputError
 
@@ -12,23 +13,26 @@ def configurations(grid: Grid, what: str, resolve: bool, package: str | None) ->
     """The configuration of every cell as YAML, with --- between them; of `package` alone if that is given."""
     if what != "job":
         raise InputError(f"--cfg {what}: marginbench uses Hydra to compose only; possible is --cfg job")
-    texts = []
+    texts, known, resolution = [], dict[str, str](), Resolution()
     for run in grid.runs:
         for cell in run.cells:
-            config = cell.config
-            if resolve:
-                config = OmegaConf.create({key: value for key, value in plain(cell).items() if key != "choices"})
+            config = resolution(cell.config) if resolve else cell.config
             if package is None or package == "_global_":
-                texts.append(OmegaConf.to_yaml(config))
+                texts.append("".join(_yaml({key: part}, known) for key, part in config.items()))
                 continue
-            try:
-                node = OmegaConf.select(config, package)
-            except OmegaConfBaseException:
-                node = None
-            if not OmegaConf.is_config(node):
-                raise InputError(f"--package {package}: there is none; possible are {', '.join(map(str, config))}")
-            texts.append(f"# @package {package}\n{OmegaConf.to_yaml(node)}")
+            node = at(config, steps(package))[1]
+            if not isinstance(node, dict | list):
+                raise InputError(f"--package {package}: there is none; possible are {', '.join(config)}")
+            texts.append(f"# @package {package}\n{_yaml(node, known)}")
     return "---\n".join(texts).rstrip("\n")
+
+
+def _yaml(node: Any, known: dict[str, str]) -> str:
+    """`known` remembers the texts of parts that cells share."""
+    asked = repr(node)
+    if asked not in known:
+        known[asked] = OmegaConf.to_yaml(OmegaConf.create(node))
+    return known[asked]
 
 
 def information(grid: Grid, what: str) -> str:

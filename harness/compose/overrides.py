@@ -1,21 +1,21 @@
 """One override: how it is read, and how it is applied to a configuration, as Hydra does both."""
 
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, Override
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf, open_dict
-from omegaconf.errors import OmegaConfBaseException
 
+from marginbench.harness.compose.data import Data, at, one_line, steps, value_at, write
 from marginbench.harness.errors import InputError
 
 
 class NoSuchOption(InputError):
     """The configuration at hand has no such option; another one of the sweep may have it."""
 
-    def __init__(self, config: Any, override: Override) -> None:
+    def __init__(self, config: Data, override: Override) -> None:
         super().__init__(no_such_option(config, override))
         self.key = override.key_or_group
 
@@ -55,66 +55,42 @@ def listed(override: Override, names: list[str]) -> list[str]:
     return [f"{key}={value}" for value in values]
 
 
-def apply(config: DictConfig, override: Override) -> None:
+def apply(config: Data, override: Override) -> None:
     """Set, add or delete a value, with Hydra's meaning of `key=`, `+key=`, `++key=` and `~key`."""
-    key, value, text = override.key_or_group, override.value(), str(override.input_line)
-    try:
-        if override.is_delete():
-            _delete(config, override)
-        elif override.is_force_add():
-            OmegaConf.update(config, key, value, merge=True, force_add=True)
-        elif override.is_add():
-            there = OmegaConf.select(config, key, throw_on_missing=False)
-            if there is not None and not isinstance(value, dict | list):
-                raise InputError(f"{text}: {key} exists already; to set it, write {text.lstrip('+')}")
-            OmegaConf.update(config, key, value, merge=True, force_add=True)
-        else:
-            if not _exists(config, key):
-                raise NoSuchOption(config, override)
-            OmegaConf.update(config, key, value, merge=True)
-    except OmegaConfBaseException as error:
-        raise InputError(f"{text}: {one_line(error)}") from None
-
-
-def _delete(config: DictConfig, override: Override) -> None:
-    key, value = override.key_or_group, override.value()
-    there = OmegaConf.select(config, key, throw_on_missing=False)
-    if not _exists(config, key):
+    key, value, text = override.key_or_group, deepcopy(override.value()), str(override.input_line)
+    if override.is_delete():
+        _delete(config, override)
+    elif override.is_add() or override.is_force_add():
+        there = value_at(config, key)
+        if override.is_add() and there is not None and not isinstance(value, dict | list):
+            raise InputError(f"{text}: {key} exists already; to set it, write {text.lstrip('+')}")
+        write(config, key, value, add=True)
+    elif not at(config, steps(key))[0]:
         raise NoSuchOption(config, override)
+    else:
+        write(config, key, value, add=False)
+
+
+def _delete(config: Data, override: Override) -> None:
+    key, value = override.key_or_group, override.value()
+    if not at(config, steps(key))[0]:
+        raise NoSuchOption(config, override)
+    there = value_at(config, key)
     if value is not None and value != there:
         raise InputError(f"{override.input_line}: {key} is {there}, not {value}")
-    parent, _, name = key.rpartition(".")
-    with open_dict(config):
-        del (OmegaConf.select(config, parent) if parent else config)[name]
+    *path, last = steps(key)
+    node = at(config, path)[1]
+    del node[int(last) if isinstance(node, list) else last]
 
 
-def _exists(config: Any, key: str) -> bool:
-    """Whether `a.b` or `a[0]` leads to something, be it null or missing."""
-    if "[" in key:
-        return OmegaConf.select(config, key, throw_on_missing=False) is not None
-    parent, _, name = key.rpartition(".")
-    node = OmegaConf.select(config, parent, throw_on_missing=False) if parent else config
-    if OmegaConf.is_list(node):
-        return name.isdigit() and int(name) < len(node)
-    return OmegaConf.is_dict(node) and name in list(node)
-
-
-def no_such_option(config: Any, override: Override) -> str:
+def no_such_option(config: Data, override: Override) -> str:
     """Names the deepest part of the key that exists and what it holds."""
     node, path, key = config, "", override.key_or_group
     for part in key.split("."):
-        if not OmegaConf.is_dict(node) or part not in list(node):
+        if not isinstance(node, dict) or part not in node:
             break
         node, path = node[part], f"{path}.{part}".lstrip(".")
-    if not OmegaConf.is_dict(node):
+    if not isinstance(node, dict):
         return f"{override.input_line}: {path} has no parts"
     inside = ", ".join(str(k) for k in node if k not in ("hydra", "_target_")) or "none"
     return f"{override.input_line}: there is no option '{key}'; {path or 'the top level'} has {inside}"
-
-
-def one_line(error: BaseException) -> str:
-    """Hydra and OmegaConf explain over many lines, the cause last; the first line of the deepest cause is enough."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__

@@ -20,8 +20,8 @@ def fitting_formulation(composer: Composer, job: list[str], cell: Composed) -> s
     decided = {group for o in given if composer.is_choice(o) for group in composer.decides(o)}
     if "solver" not in keys or {"formulation", "method"} & (keys | decided) or "formulation" not in cell.config:
         return None
-    solver, target = str(cell.choices["solver"]), str(cell.config.solver.get("_target_"))
-    if _fits(solver, target, str(cell.config.formulation.get("_target_"))):
+    solver, target = str(cell.choices["solver"]), str(cell.config["solver"].get("_target_"))
+    if _fits(solver, target, str(cell.config["formulation"].get("_target_"))):
         return None
     return next(_candidates(composer, solver, target), None)
 

@@ -26,12 +26,13 @@ import scipy.sparse as sp
 
 from marginbench.harness.errors import InputError
 from marginbench.harness.files import write_atomically
+from marginbench.harness.printable import printable_lines
 from marginbench.harness.records.archive import RUN
 from marginbench.harness.records.record import Record
+from marginbench.harness.records.run_folder import ENVIRONMENT
 from marginbench.harness.records.store import Store
 from marginbench.harness.references.library import Library
 from marginbench.harness.running.crate import crate
-from marginbench.harness.running.environment import FILE as ENVIRONMENT
 from marginbench.harness.running.environment import environment
 from marginbench.harness.running.mapped_data import open_data
 from marginbench.harness.running.sources import FOLDER as SOURCES
@@ -134,7 +135,7 @@ def _references(records: Sequence[Record]) -> dict[str, bytes]:
 
 def _arrays(one: DataSet, cache: Path) -> tuple[str, bytes]:
     """Name and content of the file with a data set's arrays, from the cache. No path of a record is opened."""
-    place = next(iter(sorted(cache.glob(f"{one.digest}*"))), None)
+    place = next((path for path in sorted(cache.glob(f"{one.digest}*")) if (path / "y.npy").is_file()), None)
     if place is None:
         raise InputError(
             f"--include-data: the data of {one.name} are not in the cache any more; run one of its cells again"
@@ -172,24 +173,23 @@ def _readme(
         )
     for one in missing:
         words.append(f"{one.name}={one.file}")
-        notes.append(f"`{_plain(one.file)}` is not part of this bundle: its data have the digest {one.digest}.")
+        notes.append(
+            f"`{printable_lines(one.file, '')}` is not part of this bundle: its data have the digest {one.digest}."
+        )
     statuses = ", ".join(sorted({record.status for record in records}))
     return README.format(
-        name=_plain(name),
+        name=printable_lines(name, ""),
         file=file,
         version=version("marginbench"),
         cells=len(records),
         statuses=statuses,
-        command=_plain(
-            " ".join(shlex.quote(word) if not word.startswith("@") else word for word in dict.fromkeys(words))
+        command=printable_lines(
+            " ".join(shlex.quote(word) if not word.startswith("@") else word for word in dict.fromkeys(words)),
+            "",
         ),
         notes="".join(f"{note}\n" for note in notes),
-        made_by=_plain(str(about.get("command", "a command that was not recorded"))),
+        made_by=printable_lines(str(about.get("command", "a command that was not recorded")), ""),
     )
-
-
-def _plain(text: str) -> str:
-    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _json(content: bytes) -> dict[str, Any]:

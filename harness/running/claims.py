@@ -11,6 +11,7 @@ from itertools import combinations
 
 from tabulate import tabulate
 
+from marginbench.harness.printable import printable_lines
 from marginbench.harness.records.accident import accident
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.status import status_of
@@ -186,7 +187,7 @@ def text(found: Sequence[Claim], unreadable: Mapping[str, str], changes: Counter
         parts += [f"{counts[UNTESTED]} cannot be tested here"] if counts[UNTESTED] else []
         parts += [f"{bad} unreadable"] if bad else []
         lines.append(f"{kind}s: {', '.join(parts)}")
-    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in "\n".join(lines))
+    return printable_lines("\n".join(lines))
 
 
 def all_hold(found: Sequence[Claim], unreadable: Mapping[str, str]) -> bool:

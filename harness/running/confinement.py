@@ -20,6 +20,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from marginbench.harness.running.features import opened
 from marginbench.harness.running.job import Job, framed, resolved
 from marginbench.harness.running.mapped_data import open_data
 
@@ -66,13 +67,15 @@ def confined(job: Job, descriptors: Sequence[int], answer: int, output: int, par
 
 
 def _run(job: Job, descriptors: Sequence[int]) -> bytes:
-    if job.cpu is not None:
-        os.sched_setaffinity(0, {job.cpu})
+    if job.cores:
+        os.sched_setaffinity(0, job.cores[:1])  # where the judge is, and where a team of threads has its first
+        os.sched_setaffinity(0, job.cores)
     _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_CPU, math.ceil(job.limits.seconds) + 1)
+    _lower(resource.RLIMIT_CPU, math.ceil(job.threads * job.limits.seconds) + 1)
     random.seed(job.seed)
     np.random.seed(job.seed % 2**32)  # noqa: NPY002 - solvers that draw from the global state begin from a known one
-    data = () if job.data is None else open_data(job.data)
+    data = () if job.data is None else open_data(job.data, job.resident)
+    opened(job.features, job.resident)
     limit_memory(job.limits.memory_mb)
     return resolved(job.function)(*data, *job.arguments, *descriptors)
 

@@ -19,9 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from marginbench.datasets import cache
+from marginbench.datasets.eviction import VARIABLE, limit, size
 from marginbench.harness.cell.spec import Cell
 from marginbench.harness.model.problem import Array, Matrix
-from marginbench.harness.records.machine import processor, read
+from marginbench.harness.records.machine import memory, processor, read
 from marginbench.harness.rowops import passes
 from marginbench.harness.rowops.rows import rows_of
 from marginbench.harness.running.confinement import (
@@ -49,8 +51,9 @@ def report(pair: tuple[Cell, Matrix, Array] | None = None, repeats: int = REPEAT
         "governor": read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "load": os.getloadavg()[0],
         "blas_threads": library_threads(),
-        **_memory(),
+        **memory(),
         **_clock(),
+        "cache": {"folder": str(cache.folder()), "bytes": size(cache.data_folder()), "most": limit()},
         "enforced": _enforced(),
     }
     if pair is None:
@@ -62,18 +65,6 @@ def report(pair: tuple[Cell, Matrix, Array] | None = None, repeats: int = REPEAT
 
 
 # -- the machine --------------------------------------------------------------------------------------------------
-
-
-def _memory() -> dict[str, Any]:
-    """In MB; None where the system does not say."""
-    lines = (line.partition(":") for line in read("/proc/meminfo").splitlines())
-    mb = {name: int(rest.split()[0]) / 1024 for name, _, rest in lines}
-    swap = mb["SwapTotal"] - mb["SwapFree"] if "SwapFree" in mb else None
-    group = read("/sys/fs/cgroup/memory.max") or read("/sys/fs/cgroup/memory/memory.limit_in_bytes")
-    if group.isdigit() and "MemTotal" in mb and int(group) / 2**20 < mb["MemTotal"]:  # a container's share
-        mb["MemTotal"] = int(group) / 2**20
-        mb["MemAvailable"] = min(mb["MemAvailable"], mb["MemTotal"])
-    return {"memory_mb": mb.get("MemTotal"), "free_mb": mb.get("MemAvailable"), "swap_used_mb": swap}
 
 
 def _clock() -> dict[str, float]:
@@ -190,7 +181,7 @@ def advice(found: dict[str, Any]) -> list[str]:
 def text(found: dict[str, Any]) -> str:
     """The report for a terminal."""
     mb = lambda value: "unknown" if value is None else f"{value:,.0f} MB"  # noqa: E731
-    held = found["enforced"]
+    held, kept = found["enforced"], found["cache"]
     threads = ", ".join(f"{name}: {count}" for name, count in found["blas_threads"].items()) or "none loaded"
     lines = {
         "system": found["system"],
@@ -198,6 +189,7 @@ def text(found: dict[str, Any]) -> str:
         "cores": f"{found['cores']}, {found['cores_allowed']} allowed; load {found['load']:.2f}",
         "governor": found["governor"] or "this system does not say",
         "memory": f"{mb(found['memory_mb'])}, {mb(found['free_mb'])} free; swap used: {mb(found['swap_used_mb'])}",
+        "cache": f"{kept['folder']}: {kept['bytes'] / 1e9:.3g} GB of data, {kept['most'] / 1e9:g} at most ({VARIABLE})",
         "BLAS threads": f"{threads}; cells run with 1",
         "clock": f"resolution {1e9 * found['clock_resolution']:.0f} ns, {1e9 * found['clock_cost']:.0f} ns a reading",
         "time limit": "yes, by killing the whole process group"

@@ -13,9 +13,8 @@ from threadpoolctl import threadpool_info
 
 from marginbench.harness.files import write_atomically
 from marginbench.harness.records.machine import this_machine
+from marginbench.harness.records.run_folder import ENVIRONMENT
 from marginbench.harness.running.fingerprint import INSTALLED, ROOT, own_files
-
-FILE = "environment.json"
 
 
 def environment(targets: Iterable[str] = ()) -> dict[str, Any]:
@@ -60,4 +59,4 @@ def commit(folder: Path) -> str:
 
 
 def write_environment(folder: Path, targets: Iterable[str]) -> Path:
-    return write_atomically(folder / FILE, json.dumps(environment(targets), indent=1) + "\n")
+    return write_atomically(folder / ENVIRONMENT, json.dumps(environment(targets), indent=1) + "\n")

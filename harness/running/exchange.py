@@ -8,17 +8,19 @@ what it is sent as data: sizes, types and counts are checked on arrival, and not
 import os
 import socket
 import struct
+import tempfile
 from dataclasses import asdict
-from typing import Any
+from typing import Any, BinaryIO, Self, cast
 
 import numpy as np
 
 from marginbench.harness.cell.attempt import Opening
 from marginbench.harness.cell.measure import Step
 from marginbench.harness.model.problem import Array
-from marginbench.harness.model.solver import Iterate
+from marginbench.harness.model.solver import Claim, Iterate
 from marginbench.harness.model.validity import InvalidPoint
 from marginbench.harness.records.codec import Damaged, dumps, loads
+from marginbench.harness.running.confinement import LINUX
 
 GO, BOUNDS, STOP = b"g", b"b", b"s"
 
@@ -31,6 +33,29 @@ KINDS = "fiu"
 """Real numbers, as NumPy spells their kinds."""
 
 
+class Exchange:
+    """The means by which a solver's process and the judge speak: a channel with two ends, and memory for arrays; and
+    memory for the point that the judge hands to us."""
+
+    def __enter__(self) -> Self:
+        self.judge, self.solver = socket.socketpair()
+        if LINUX:
+            self.judge.setsockopt(
+                socket.SOL_SOCKET, socket.SO_PASSCRED, 1
+            )  # the kernel then tells the judge who speaks
+        self.memory, self.points = _memory(), _memory()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for part in (self.judge, self.solver, self.memory, self.points):
+            part.close()
+
+
+def _memory() -> BinaryIO:
+    """A file without a name, in memory where the system can."""
+    return os.fdopen(os.memfd_create("x"), "r+b") if hasattr(os, "memfd_create") else tempfile.TemporaryFile()
+
+
 def send_text(to: socket.socket, text: dict[str, Any]) -> None:
     data = dumps(text).encode()
     to.sendall(struct.pack("<Q", len(data)) + data)
@@ -38,13 +63,13 @@ def send_text(to: socket.socket, text: dict[str, Any]) -> None:
 
 def receive_text(source: socket.socket) -> dict[str, Any] | None:
     """None when the other side is gone; Damaged where it does not keep to the form."""
-    header = _exactly(source, 8)
+    header = exactly(source, 8)
     if header is None:
         return None
     (size,) = struct.unpack("<Q", header)
     if size > LONGEST_TEXT:
         raise Damaged(f"a text of {size} bytes")
-    data = _exactly(source, size)
+    data = exactly(source, size)
     if data is None:
         return None
     text = loads(data)
@@ -53,7 +78,8 @@ def receive_text(source: socket.socket) -> dict[str, Any] | None:
     return text
 
 
-def _exactly(source: socket.socket, size: int) -> bytes | None:
+def exactly(source: socket.socket, size: int) -> bytes | None:
+    """So many bytes; None when the other side is gone."""
     data = bytearray()
     while len(data) < size:
         part = source.recv(min(size - len(data), 2**16))
@@ -139,7 +165,7 @@ def step_of(text: Any, memory: int, largest: int) -> Step:
         claim, words, info = said.get("claim"), said.get("said"), said.get("info")
         if type(claim) is not str or type(words) is not str or type(info) is not dict:
             raise Damaged("an iterate that is none")
-        iterate = Iterate(arrays.get("x"), arrays.get("dual"), claim, words, info)  # type: ignore[arg-type]
+        iterate = Iterate(arrays.get("x"), arrays.get("dual"), cast(Claim, claim), words, info)  # the judge reads it
     return Step(text["iteration"], text["seconds"], text["cpu_seconds"], iterate, text["ended"], text["refused"])
 
 

@@ -32,13 +32,14 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
 from marginbench.harness.cell.certificate import certify
+from marginbench.harness.cell.exact_objectives import evaluate_exactly
 from marginbench.harness.cell.measure import pass_seconds
-from marginbench.harness.cell.objectives import evaluate_exactly
 from marginbench.harness.model.problem import Matrix, Problem
 from marginbench.harness.records.codec import dumps
 from marginbench.harness.rowops import margins, rows_of
 from marginbench.harness.running import data_process, judge, solver_process  # noqa: F401 - forks find them imported
 from marginbench.harness.running.confinement import LINUX, PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, process_control
+from marginbench.harness.running.exchange import exactly
 from marginbench.harness.running.job import Job, resolved
 from marginbench.harness.running.mapped_data import open_data
 from marginbench.harness.running.supervisor import LONGEST_ANSWER, end_children, guard
@@ -118,8 +119,8 @@ def send_request(to: socket.socket, warm: bool, job: Job, descriptors: Sequence[
 
 def receive_request(source: socket.socket) -> tuple[tuple[bool, Job], list[int]] | None:
     """What `send_request` sent; None when the harness is gone."""
-    header, descriptors, _, _ = socket.recv_fds(source, 8, 2)
-    data = _exactly(source, struct.unpack("<Q", header)[0]) if len(header) == 8 else None
+    header, descriptors, _, _ = socket.recv_fds(source, 8, 3)
+    data = exactly(source, struct.unpack("<Q", header)[0]) if len(header) == 8 else None
     return None if data is None else (pickle.loads(data), list(descriptors))
 
 
@@ -129,30 +130,20 @@ def send(to: socket.socket, *parts: bytes) -> None:
 
 def receive(source: socket.socket, count: int) -> list[bytes] | None:
     """The `count` parts that `send` sent; None when the other side is gone or talks without end."""
-    header = _exactly(source, 8 * count)
+    header = exactly(source, 8 * count)
     if header is None:
         return None
     sizes = struct.unpack(f"<{count}Q", header)
     if sum(sizes) > 2 * LONGEST_ANSWER:
         return None
-    parts = [part for size in sizes if (part := _exactly(source, size)) is not None]
+    parts = [part for size in sizes if (part := exactly(source, size)) is not None]
     return parts if len(parts) == count else None
-
-
-def _exactly(source: socket.socket, size: int) -> bytes | None:
-    data = bytearray()
-    while len(data) < size:
-        part = source.recv(min(size - len(data), 2**20))
-        if not part:
-            return None
-        data += part
-    return bytes(data)
 
 
 def _warm(job: Job) -> tuple[bytes]:
     """Warm up for a job; answers how many threads there are then."""
     with contextlib.suppress(Exception):  # it will show in the job, whose message it becomes
-        data = () if job.data is None else open_data(job.data)
+        data = () if job.data is None else open_data(job.data, job.resident)
         resolved(job.warm_up)(*data, *job.arguments)
     gc.collect()
     gc.freeze()

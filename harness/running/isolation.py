@@ -5,8 +5,7 @@
         result = isolation.do(Job("package.module.function", (argument,), Limits()))
 
 Whatever happens there (it raises, crashes, hangs, allocates without end, leaves children behind), `run` returns an
-Outcome whose record says so, and `do` a Result. The processes are those of `fork_server.py`; a job costs a fork of one
-of them.
+Outcome whose record says so, and `do` a Result. A job costs a fork of one of the processes of `fork_server.py`.
 """
 
 import contextlib
@@ -31,11 +30,14 @@ from marginbench.harness.cell.spec import Cell
 from marginbench.harness.errors import StoreError
 from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
+from marginbench.harness.model.problem import Point
 from marginbench.harness.old_names import current_name
 from marginbench.harness.records.codec import Damaged, loads
 from marginbench.harness.rehearsal import PACKAGE
 from marginbench.harness.running.cell_job import Order
-from marginbench.harness.running.confinement import LINUX
+from marginbench.harness.running.cores import Cores, claim
+from marginbench.harness.running.exchange import Exchange
+from marginbench.harness.running.features import prepared
 from marginbench.harness.running.fork_server import receive, send_request
 from marginbench.harness.running.job import Job, Limits, Result
 from marginbench.harness.running.outcome import blank, outcome_of
@@ -131,25 +133,6 @@ class Parent:
             os.kill(self.pid, signal.SIGKILL)
 
 
-class Exchange:
-    """The means by which a solver's process and the judge speak: a channel with two ends, and memory for arrays."""
-
-    def __enter__(self) -> Self:
-        self.judge, self.solver = socket.socketpair()
-        if LINUX:
-            self.judge.setsockopt(
-                socket.SOL_SOCKET, socket.SO_PASSCRED, 1
-            )  # the kernel then tells the judge who speaks
-        self.memory = (
-            tempfile.TemporaryFile() if not hasattr(os, "memfd_create") else os.fdopen(os.memfd_create("x"), "r+b")
-        )
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for part in (self.judge, self.solver, self.memory):
-            part.close()
-
-
 class Isolation:
     """Owner of all processes that jobs run in. One job at a time: for more, more of these."""
 
@@ -159,7 +142,7 @@ class Isolation:
         """Modules that no parent imports: they crash, hang or start threads, which a fork does not survive."""
 
     def __enter__(self) -> Self:
-        self._core = _own_core()
+        self._cores = claim()
         self._errors = tempfile.TemporaryFile()
         try:
             self._start()
@@ -196,8 +179,8 @@ class Isolation:
 
     def _close(self) -> None:
         self._errors.close()
-        if self._core is not None:
-            self._core[1].close()
+        if self._cores is not None:
+            self._cores.close()
 
     def _stop(self) -> None:
         self._channel.close()
@@ -208,17 +191,28 @@ class Isolation:
             self._root.wait()
 
     def run(
-        self, cell: Cell, data: Path, digest: str, known: Bounds | None, limits: Limits, log: Path | None = None
+        self,
+        cell: Cell,
+        data: Path,
+        digest: str,
+        known: Bounds | None,
+        limits: Limits,
+        log: Path | None = None,
+        point: bool = True,
+        held_out: Path | None = None,
+        start: Point | None = None,
     ) -> Outcome:
-        """Run the cell on the data that `spill` wrote. What it printed and its traceback go to `log`, if anything."""
-        order = Order(cell, Path(data), digest, known, limits)
+        """Run the cell on the data that `spill` wrote. What it printed and its traceback go to `log`, if anything.
+        `point`: whether the outcome is to have the answer's point. `held_out`: rows that the judge measures it on.
+        `start`: what a warm cell begins from."""
+        order = Order(cell, Path(data), digest, known, limits, prepared(cell, Path(data)), point, held_out, start)
         try:
             solver = self._parent(order.solver_job())
         except NoAnswer:
             return blank(order, "timeout", f"ended by the limit of {limits.seconds:g} s, while it was warmed up")
         judge, judging = self._living(JUDGES), self._job(order.judge_job())
         with Exchange() as exchange:
-            judge.give(judging, (exchange.judge.fileno(), exchange.memory.fileno()))
+            judge.give(judging, (exchange.judge.fileno(), exchange.memory.fileno(), exchange.points.fileno()))
             try:
                 exchange.judge.close()
                 results, said = self._climb(solver, order, exchange)
@@ -227,7 +221,7 @@ class Isolation:
             except BaseException:
                 judge.kill()
                 raise
-        outcome = outcome_of(order, results, verdict, self._cpu)
+            outcome = outcome_of(order, results, verdict, self._claimed(cell.threads), exchange.points.fileno())
         if log is not None and _logged(log, said + more):
             outcome.record.machine["log"] = f"{log.parent.name}/{log.name}"
         return outcome
@@ -246,11 +240,14 @@ class Isolation:
         return results, said
 
     def _job(self, job: Job) -> Job:
-        return replace(job, cpu=self._cpu)
+        return replace(job, cores=self._claimed(job.threads))
 
-    @property
-    def _cpu(self) -> int | None:
-        return None if self._core is None else self._core[0]
+    def _claimed(self, count: int) -> tuple[int, ...]:
+        """So many cores that are ours; none where others have claimed too many of them."""
+        held = self._cores or Cores((), ())
+        if len(held.numbers) < count and (more := claim(count - len(held.numbers))) is not None:
+            held = self._cores = Cores(held.numbers + more.numbers, held.claims + more.claims)
+        return held.numbers[:count] if len(held.numbers) >= count else ()
 
     def do(self, job: Job, log: Path | None = None) -> Result:
         """Do a job. What it printed and its traceback go to `log`, if anything."""
@@ -330,17 +327,3 @@ def _logged(log: Path, said: bytes) -> bool:
     if said:
         write_atomically(log, said)
     return bool(said)
-
-
-def _own_core() -> tuple[int, socket.socket] | None:
-    """A core for our jobs that no other harness has claimed, and the claim: a name that the kernel frees with us."""
-    if not hasattr(os, "sched_getaffinity"):
-        return None
-    for core in sorted(os.sched_getaffinity(0), reverse=True):
-        claim = socket.socket(socket.AF_UNIX)
-        try:
-            claim.bind(f"\0marginbench-core-{core}")
-            return core, claim
-        except OSError:
-            claim.close()
-    return None

@@ -32,6 +32,11 @@ class Job:
     limits: Limits
     data: Path | None = None
     """A folder that `spill` wrote. It is mapped before memory is limited."""
+    features: Path | None = None
+    """A folder of `features.py`, mapped before memory is limited too; the function finds it by `opened`."""
+    resident: bool = True
+    """Whether the pages of both are brought in before the job begins, and stay. Those of data larger than the memory
+    that the solver may use do not."""
     seed: int = 0
     """Of the global random states: code that draws from them begins from a known one."""
     module: str = ""
@@ -40,8 +45,10 @@ class Job:
     warm_up: str = ""
     kind: str = ""
     """All that `warm_up` depends on, as text."""
-    cpu: int | None = None
-    """The core to stay on."""
+    threads: int = 1
+    """That it may use at a time: they share the limit of CPU seconds out."""
+    cores: tuple[int, ...] = ()
+    """To stay on; none: on any."""
 
 
 @dataclass(frozen=True)

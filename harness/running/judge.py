@@ -16,14 +16,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from marginbench.datasets.digest import digest
+from marginbench.datasets.mapped import digest_of, open_data
 from marginbench.harness.cell.attempt import Opening
 from marginbench.harness.cell.judging import Judging
 from marginbench.harness.cell.measure import Step
-from marginbench.harness.model.problem import Array, Matrix
+from marginbench.harness.model.problem import Array, Matrix, Point, Problem
 from marginbench.harness.records.codec import Damaged
 from marginbench.harness.running.cell_job import Order
 from marginbench.harness.running.confinement import LINUX
 from marginbench.harness.running.exchange import BOUNDS, GO, STOP, opening_of, receive_text, step_of, threads_of
+from marginbench.harness.running.features import opened
 from marginbench.harness.running.outcome import encode_answer
 
 PER_STEP, PER_BYTE, FIXED, SHARE = 5e-4, 4e-9, 2e-3, 0.05
@@ -45,6 +50,8 @@ class Clock:
     outside: float = 0.0
     cpu: float = 0.0
     allowed: float = FIXED
+    threads: int = 1
+    """That the solver may use: their CPU seconds add up to so many times the wall's."""
 
     def charged(self, step: Step) -> tuple[float, float]:
         """(wall, CPU) seconds up to this step.
@@ -54,25 +61,29 @@ class Clock:
         """
         inside, explained = step.seconds, self.allowed + SHARE * self.outside
         worked, waited = (
-            self.cpu - inside > explained,
+            self.cpu - self.threads * inside > explained,
             self.outside - inside > explained + TURN + TURN_SHARE * self.outside,
         )
         if worked or waited or not 0.0 <= inside <= self.outside:
             return self.outside, self.cpu
         own = step.cpu_seconds if 0.0 <= step.cpu_seconds <= self.cpu else 0.0
-        return inside, max(own, min(self.cpu, inside))  # a process that is often stopped counts its own CPU too low
+        return inside, max(
+            own, min(self.cpu, self.threads * inside)
+        )  # a process that is often stopped counts its own CPU too low
 
 
 class Examined:
     """The solver's process, from the judge's side of the channel; of a ladder, one process after the other."""
 
-    def __init__(self, channel: socket.socket, memory: int, largest: int) -> None:
+    def __init__(self, channel: socket.socket, memory: int, largest: int, threads: int = 1) -> None:
         self.channel, self.memory, self.largest = channel, memory, largest
         self.pid = 0
-        self.clock = Clock()
+        self.clock = Clock(threads=threads)
         self.threads: dict[str, int] = {}
         self.before = self.charged = self.beside = 0.0
         """CPU seconds of all its processes: before the first GO, on the clock, and for what is asked beside it."""
+        self.worked = 0.0
+        """Seconds on the clock, of all its processes."""
 
     def opening(self) -> Opening | None:
         """What the next process of the cell says first; None when there is none."""
@@ -83,7 +94,7 @@ class Examined:
         text = receive_text(self.channel) if self.pid else None
         if text is None:
             return None
-        self.clock = Clock()
+        self.clock = Clock(threads=self.clock.threads)
         self.before += cpu_of(self.pid)
         self.threads = threads_of(text.get("threads"))
         return opening_of(text.get("opening"))
@@ -103,7 +114,9 @@ class Examined:
         start, cpu_start = time.perf_counter(), cpu_of(self.pid)
         self._say(GO)
         text = receive_text(self.channel)
-        self.clock.outside += time.perf_counter() - start
+        worked = time.perf_counter() - start
+        self.clock.outside += worked
+        self.worked += worked
         self.halt()
         spent = cpu_of(self.pid) - cpu_start
         if text is None:
@@ -153,16 +166,19 @@ class Examined:
         self._say(STOP)
 
 
-def judged(X: Matrix, y: Array, order: Order, channel: int, memory: int) -> bytes:
+def judged(X: Matrix, y: Array, order: Order, channel: int, memory: int, points: int) -> bytes:
     """The outcome of a cell whose solver speaks through `channel`, and an account of its process.
+
+    The point goes into the file `points`, which the solver does not have.
 
     ended: False where the solver's process died without a word; the process above it tells how.
     """
     start = time.process_time()
-    judging = Judging(order.cell, X, y, order.digest, order.known)
+    judging = Judging(order.cell, X, y, order.digest, order.known, features=opened(order.features, order.fits))
     setup = time.process_time() - start
     with socket.socket(fileno=channel) as solver:
-        examined = Examined(solver, memory, largest=16 * (judging.problem.n + judging.problem.d + 16))
+        largest = 16 * (judging.problem.n + judging.problem.size + 16)
+        examined = Examined(solver, memory, largest, order.cell.threads)
         ended = True
         try:
             opening = examined.opening()
@@ -178,6 +194,8 @@ def judged(X: Matrix, y: Array, order: Order, channel: int, memory: int) -> byte
             outcome.record.status, outcome.record.message = "failed", f"its answer cannot be read: {error}"
         finally:
             examined.dismiss()
+    if order.held_out is not None and outcome.point is not None:
+        outcome.record.test_accuracy = test_accuracy(judging.problem, outcome.point, order.held_out)
     about: dict[str, Any] = {
         "ended": ended,
         "threads": examined.threads,
@@ -185,8 +203,23 @@ def judged(X: Matrix, y: Array, order: Order, channel: int, memory: int) -> byte
         "before_cpu_seconds": examined.before,
         "charged_cpu_seconds": examined.charged,
         "beside_cpu_seconds": examined.beside,
+        "solver_seconds": examined.worked,
+        "certificates": len(judging.result.costs),
+        "certificate_seconds": sum(judging.result.costs),
+        "earned_certificate_seconds": judging.result.earned,
     }
-    return encode_answer(outcome, about)
+    return encode_answer(outcome, about, points if order.point else None)
+
+
+def test_accuracy(problem: Problem, point: Point, held_out: Path) -> float | None:
+    """The share of held-out rows on the right side of the point; None where they are not what their name says."""
+    try:
+        X, y = open_data(held_out, touched=False)
+    except (OSError, ValueError):
+        return None
+    if digest(X, y) != digest_of(held_out.name) or X.shape[1] != problem.d:
+        return None
+    return float(np.mean(y * (problem.scores_of(X, point.w) + point.b) > 0.0))
 
 
 def cpu_of(pid: int) -> float:

@@ -70,10 +70,10 @@ def _points(
 ) -> Iterator[tuple[str, Point]]:
     """(method, point) of each of the two methods that returned one; polishing finds multipliers where it has none."""
     side = "hard" if problem.hard else "soft"
-    data = spill(problem.X, problem.y, digest, cache.folder() / "data")
+    data = spill(problem.X, problem.y, digest, cache.data_folder())
     budget = {**Budget().__dict__, **methods["budget"]}
     limits = Limits(seconds=3.0 * budget["seconds"], memory_mb=16384.0)
-    for pair in (methods[side], methods["second"][side]):
+    for pair in (methods[side], methods["second"][side if problem.kernel is None else "kernel"]):
         formulation, solver = pair["formulation"], pair["solver"]
         cell = Cell(entry.dataset, entry.problem, formulation, solver, entry.name, "", "", budget=budget)
         point = isolation.run(cell, data, digest, None, limits, None).point

@@ -126,8 +126,22 @@ def cell_again(record: Record, means: Means) -> tuple[Cell, str]:
         method=record.method,
         seed=record.seed,
         repeat=record.repeat,
+        threads=record.threads,
+        path=record.path,
+        start=record.start,
+        preprocess=_preprocess(record, means, parts["dataset"]),
     )
     return cell, capped
+
+
+def _preprocess(record: Record, means: Means, dataset: Config) -> Config:
+    """As then. Arrays of a bundle are what came of it, without held-out rows; a test file is named by its reader."""
+    stored = _numbers(record.cell.get("preprocess"))
+    if means.by_digest is not None and means.by_digest in Path(str(dataset.get("path", ""))).parents:
+        return {}
+    if isinstance(stored.get("test"), str) and stored["test"] != "published":
+        return {**stored, "test": None}
+    return stored
 
 
 def _capped(stored: Config, own: Config) -> tuple[Config, str]:

@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from marginbench.datasets.mapped import bytes_in
 from marginbench.harness.records.codec import Damaged, loads
 from marginbench.harness.running.job import Job, Result, unframed
 
@@ -42,7 +43,9 @@ def cause(job: Job, report: dict[str, Any], output: bytes) -> tuple[str, str]:
     if code >= 0:
         return "failed", f"the process ended with exit code {code} and without an answer"
     # Libraries that do not check what they allocate crash at the limit: by how far they came, it was that.
-    own = report["peak_mb"] - report["base_mb"] - _size_mb(job.data)
+    own = report["peak_mb"] - report["base_mb"] - size_mb(job.data)
+    if not job.resident:  # how much of the data counted is not known
+        own = report["own_mb"] - report["base_mb"]
     words = (b"bad_alloc", b"MemoryError", os.strerror(errno.ENOMEM).encode())
     if report["out_of_memory"] or own > 0.8 * limits.memory_mb or any(word in output for word in words):
         return "memory", f"ended by {_signal(code)} at {report['peak_mb']:.0f} MB; the limit is {limits.memory_mb:g} MB"
@@ -57,8 +60,8 @@ def lost(job: Job, hangs: bool) -> Result:
     return Result(status="crashed", message="the solver killed its parent process")
 
 
-def _size_mb(data: Path | None) -> float:
-    return 0.0 if data is None else sum(file.stat().st_size for file in data.iterdir()) / 2**20
+def size_mb(data: Path | None) -> float:
+    return 0.0 if data is None else bytes_in(data) / 2**20
 
 
 def _signal(code: int) -> str:

@@ -22,6 +22,7 @@ from marginbench.harness.model.problem import Array, Matrix
 from marginbench.harness.model.solver import Solver
 from marginbench.harness.running.cell_job import Order
 from marginbench.harness.running.exchange import BOUNDS, GO, send_text, step_text
+from marginbench.harness.running.features import opened
 from marginbench.harness.running.job import framed
 from marginbench.harness.running.supervisor import survives
 
@@ -33,7 +34,8 @@ def attempted(X: Matrix, y: Array, order: Order, rung: int, channel: int, memory
     """Solve, and hand over what is to be looked at. The answer says whether the judge wants to see the next rung."""
     with socket.socket(fileno=channel) as judge:
         judge.sendall(struct.pack("<q", os.getpid()))  # with it the kernel tells the judge who speaks
-        attempt = Attempt(order.cell, X, y, order.known.point if order.known else None)
+        optimum = order.known.point if order.known else None
+        attempt = Attempt(order.cell, X, y, optimum, opened(order.features, order.fits), order.start)
         opening = attempt.open()
         if not opening.status and order.kind not in WARMED:
             attempt.warm_up()

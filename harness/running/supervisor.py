@@ -34,6 +34,11 @@ class Watched:
     answer: bytearray = field(default_factory=bytearray)
     output: bytearray = field(default_factory=bytearray)
     unkept: int = 0
+    own_mb: float = 0.0
+    """The most memory that it was seen to have of its own: not the pages of files, which the kernel can drop."""
+
+    def look(self) -> None:
+        self.own_mb = max(self.own_mb, own_mb(self.pid))
 
     @property
     def answered(self) -> bool:
@@ -81,6 +86,7 @@ def guard(harness: socket.socket, job: Job, descriptors: Sequence[int] = ()) -> 
         "out_of_memory": _out_of_memory_kills() > kills,
         "unkept": watched.unkept,
         "base_mb": base,
+        "own_mb": watched.own_mb,
         "peak_mb": usage.ru_maxrss / (2**10 if LINUX else 2**20),
         "process_seconds": time.monotonic() - start,
         "process_cpu_seconds": total.ru_utime + total.ru_stime - before.ru_utime - before.ru_stime,
@@ -133,6 +139,7 @@ def _wait(harness: socket.socket, watched: Watched, deadline: float) -> bool:
         poll.register(source, select.POLLIN)
     while not (watched.answered or watched.ended):
         left = deadline - time.monotonic()
+        watched.look()
         if left <= 0.0:
             return True
         # A child of the job can hold the pipes open after its end: twenty times a second, look at the process itself.
@@ -151,6 +158,14 @@ def _out_of_memory_kills() -> int:
         lines = Path("/proc/vmstat").read_text().splitlines()
         return int(next(line for line in lines if line.startswith("oom_kill ")).split()[1])
     return 0
+
+
+def own_mb(pid: int) -> float:
+    """Memory of a process without pages of files; 0 where the system does not say."""
+    with contextlib.suppress(OSError, ValueError):
+        fields = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        return sum(int(words[1]) for words in fields if words and words[0] in ("RssAnon:", "RssShmem:")) / 2**10
+    return 0.0
 
 
 def _resident_mb() -> float:

@@ -60,6 +60,7 @@ def test_every_experiment_is_what_hydra_composes():
             assert by_us([f"experiment={name}"]) == theirs
 
 
+@pytest.mark.long
 def test_random_overrides_come_to_what_hydra_composes():
     rng = random.Random(0)
     refused = 0

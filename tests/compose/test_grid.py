@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
 
 from marginbench.harness.compose import Composer
+from marginbench.harness.compose.data import value_at
 from marginbench.harness.compose.grid import expand
 from marginbench.harness.errors import InputError
 
@@ -19,7 +19,7 @@ def cells(*overrides: str, composer: Composer = COMPOSER):
 def values(key: str, *overrides: str, composer: Composer = COMPOSER):
     """For each cell the choice or the value under `key`."""
     found = cells(*overrides, composer=composer)
-    return [cell.choices[key] if key in cell.choices else OmegaConf.select(cell.config, key) for cell in found]
+    return [cell.choices[key] if key in cell.choices else value_at(cell.config, key) for cell in found]
 
 
 @pytest.mark.parametrize(
@@ -42,14 +42,14 @@ def test_lists_of_hydra(given, expected):
 
 
 def test_glob_is_over_the_choices_of_a_group():
-    assert values("dataset", "dataset=glob(o*)") == ["one_hot", "one_hot_large", "overlapping", "overlapping_large"]
-    assert values("dataset", "dataset=glob(o*,exclude=*large)") == ["one_hot", "overlapping"]
+    assert values("dataset", "dataset=glob(ov*)") == ["overlapping", "overlapping_large", "overlapping_on_disk"]
+    assert values("dataset", "dataset=glob(ov*,exclude=*large)") == ["overlapping", "overlapping_on_disk"]
     assert len(cells("method=glob(*)")) == len(COMPOSER.names("method"))
 
 
 def test_the_product_of_all_lists_is_run_and_a_later_list_replaces_an_earlier_one():
     found = cells("dataset=wine,digits", "problem.C=1,2,3", "problem.C=5,6")
-    assert [(c.choices["dataset"], c.config.problem.C) for c in found] == [
+    assert [(c.choices["dataset"], c.config["problem"]["C"]) for c in found] == [
         ("wine", 5),
         ("wine", 6),
         ("digits", 5),
@@ -59,7 +59,7 @@ def test_the_product_of_all_lists_is_run_and_a_later_list_replaces_an_earlier_on
 
 def test_zipped_lists_go_step_by_step_beside_products():
     found = cells("zip(problem.C=1,2,3; budget.gap=1e-3,1e-4,1e-5)", "dataset=wine,digits")
-    steps = [(c.config.problem.C, c.config.budget.gap, c.choices["dataset"]) for c in found]
+    steps = [(c.config["problem"]["C"], c.config["budget"]["gap"], c.choices["dataset"]) for c in found]
     assert steps == [(C, gap, d) for C, gap in ((1, 1e-3), (2, 1e-4), (3, 1e-5)) for d in ("wine", "digits")]
     assert values("out", "zip(out='a;b','a;b'; seed=1,2)") == ["a;b", "a;b"]
     assert values("seed", "zip(method=pegasos,auto; seed=range(3,5))") == [3, 4]
@@ -67,7 +67,7 @@ def test_zipped_lists_go_step_by_step_beside_products():
 
 def test_a_conditional_list_holds_for_one_choice_only():
     found = cells("method=pegasos,liblinear", "when(method=pegasos; solver.batch=1,4; seed=1,2)")
-    pairs = [(c.choices["method"], c.config.solver.get("batch"), c.config.seed) for c in found]
+    pairs = [(c.choices["method"], c.config["solver"].get("batch"), c.config["seed"]) for c in found]
     assert pairs == [*(("pegasos", b, s) for b in (1, 4) for s in (1, 2)), ("liblinear", None, 0)]
     assert values("problem.C", "problem.bias=none,free", "when(problem.bias=free; problem.C=5,6)") == [1.0, 5, 6]
     assert len(cells("method=glob(*)", "when(method=pegasos,sdca; seed=1,2)")) == len(COMPOSER.names("method")) + 2
@@ -75,7 +75,7 @@ def test_a_conditional_list_holds_for_one_choice_only():
 
 def test_an_option_that_only_some_choices_have_is_set_where_it_exists(tmp_path):
     grid = expand(COMPOSER, ["method=pegasos,auto", "solver.batch=1,4"])
-    assert [c.config.solver.get("batch") for c in grid.runs[0].cells] == [1, 4, None]
+    assert [c.config["solver"].get("batch") for c in grid.runs[0].cells] == [1, 4, None]
     assert grid.notes == ["solver.batch: not an option of solver=auto; left out there"]
     assert values("dataset.path", "dataset=breast_cancer,file", "dataset.path=x.csv") == [None, "x.csv"]
     assert [len(run.cells) for run in expand(COMPOSER, ["dataset=wine,overlapping", "~dataset.seed"]).runs] == [2]
@@ -143,14 +143,15 @@ BAD = [
     (["when(method=none_such; seed=1,2)"], "there is no method 'none_such'"),
     (["when(method=sdca)"], "needs two options or more"),
     (["problem.C=interval(1,2)"], "an interval is for an optimiser"),
-    (["dataset=glob(zzz*)"], "nothing matches; possible are a9a"),
+    (["dataset=glob(zzz*)"], "nothing matches; possible are a1a"),
     (["problem.C=range(3,1)"], "the list is empty"),
     (["problem.C=range(3,1,0)"], "problem.C=range(3,1,0): "),
     (["method=pegasos,auto", "solver.nothing=1"], "there is no option 'solver.nothing'; solver has"),
     (["out=a,b"], "out: one value for the whole run; this sweep gives it 2"),
     (["reference=default,none"], "reference: one value for the whole run"),
     (["hydra.run.dir=x"], "results go below the folder out=DIR"),
-    (["hydra/launcher=joblib"], "cells are run by marginbench itself"),
+    (["hydra/launcher=ray"], "possible are basic, joblib, submitit_local, submitit_slurm"),
+    (["launcher.jobs=1,2"], "launcher: one value for the whole run"),
     (["hydra/sweeper=other"], "there is no other sweeper"),
     (["hydra.sweeper.max_batch_size=2"], "only params has a meaning here"),
     (["hydra.searchpath=[file://x]"], "--config-dir DIR"),
@@ -176,7 +177,7 @@ def test_a_solver_class_of_ones_own_stands_beside_configured_names(tmp_path, mon
     name = f"{tmp_path}/own_of_grid.py:Right"
     found = cells(f"solver={name},sdca", "solver.seed=3", "problem.bias=none")
     assert [c.choices["solver"] for c in found] == [name, "sdca"]
-    assert found[0].config.solver == {"_target_": "own_of_grid.Right", "seed": 3}
+    assert found[0].config["solver"] == {"_target_": "own_of_grid.Right", "seed": 3}
     assert values("solver", "solver=wrong_solvers.Right") == ["wrong_solvers.Right"]
     with pytest.raises(InputError, match=r"there is no option 'solver\.speed'; solver has seed"):
         cells(f"solver={name}", "solver.speed=3")

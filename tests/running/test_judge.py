@@ -129,3 +129,10 @@ def test_cpu_time_is_what_is_seen_from_outside_unless_that_is_handing_over():
     assert Clock(outside=1.01, cpu=0.9).charged(step) == (1.0, 0.9)  # its own clock lost most of it
     assert Clock(outside=1.01, cpu=1.005).charged(step) == (1.0, 1.0)  # the rest was handing over
     assert Clock(outside=1.01, cpu=1.9).charged(Step(1, 1.0, 1.8, None)) == (1.01, 1.9)  # more than it says
+
+
+def test_threads_take_as_many_cpu_seconds_each_as_the_wall_and_no_more():
+    step = Step(1, seconds=1.0, cpu_seconds=1.9, iterate=None)
+    assert Clock(outside=1.01, cpu=1.95, threads=2).charged(step) == (1.0, 1.95)
+    assert Clock(outside=1.5, cpu=2.5, threads=2).charged(step) == (1.5, 2.5)  # work that its own clock has not seen
+    assert Clock(outside=1.01, cpu=1.95, threads=1).charged(step) == (1.01, 1.95)

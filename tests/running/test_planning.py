@@ -14,6 +14,9 @@ import pytest
 from marginbench.harness.cli import main
 from marginbench.harness.places import cache_folder
 from marginbench.harness.rehearsal import import_rehearsed, rehearsed
+from marginbench.harness.running.cores import usable
+
+pytestmark = pytest.mark.long
 
 DEEDS = {
     "exits": ("import os\nos._exit(0)", "failed", "exit code 0"),
@@ -215,3 +218,27 @@ def test_a_full_cache_is_named(full_disk, tmp_path_factory, monkeypatch, capsys)
     assert main(["run", "dataset=overlapping", "dataset.n=20000", "method=auto", f"out={out}"]) == 1
     said = capsys.readouterr().err.strip().splitlines()[-1]
     assert said.startswith(f"marginbench: cannot write {full_disk}")
+
+
+def test_threads_are_an_axis_of_a_sweep_with_rows_and_keys_of_their_own(tmp_path, capsys):
+    asked = ["run", "dataset=separable", "method=auto", "threads=1,2", "reference=none", "out=out"]
+    if len(usable()) < 2:
+        pytest.skip("one core")
+    assert main(asked) == 0
+    with max(tmp_path.glob("out/*/*/table.csv")).open() as file:
+        found = {int(row["threads"]): row for row in csv.DictReader(file)}
+    assert set(found) == {1, 2}
+    assert found[1]["hash"] != found[2]["hash"]
+    for path in tmp_path.glob("out/*/*/cells/*.json"):
+        record = json.loads(path.read_text())["record"]
+        assert len(record["machine"]["cpus"]) in (0, record["threads"])  # 0: others have claimed them
+    assert main(asked) == 0
+    assert "2 found in earlier runs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("given", "said"), [("4097", "possible are 1 to "), ("0", "1 or more"), ("2.5", "1 or more")])
+def test_threads_that_cannot_be_are_refused_in_one_line(given, said, capsys):
+    assert main(["run", f"threads={given}", "out=out"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"marginbench: threads={given}: ")
+    assert said in line

@@ -13,6 +13,8 @@ from marginbench.harness.records.record import Record
 from marginbench.harness.records.store import Store
 from marginbench.harness.running.reproduction import Loaded, Means, OwnSolver, again, cell_again
 
+pytestmark = pytest.mark.long
+
 RUN = ["dataset=overlapping", "dataset.n=60", "dataset.d=4", "method=coordinate_descent", "budget.seconds=5"]
 
 CD = "marginbench.solvers.coordinate_descent.solver.CoordinateDescent"

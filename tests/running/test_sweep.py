@@ -16,8 +16,12 @@ from sample_records import solved
 from marginbench.harness.cell.spec import Cell
 from marginbench.harness.cli import main
 from marginbench.harness.records.store import Store
+from marginbench.harness.running.chunk_log import ChunkLog
+from marginbench.harness.running.driver import Driver
 from marginbench.harness.running.planning import Planned
-from marginbench.harness.running.sweep import Sweep
+from marginbench.harness.running.progress import Progress
+from marginbench.harness.running.runner import Runner, Settings
+from marginbench.harness.running.worker import Worker
 
 SWEEP = [
     "dataset=overlapping",
@@ -68,6 +72,7 @@ def descendants(mark: str) -> list[int]:
     return found
 
 
+@pytest.mark.long
 def test_killed_at_twenty_random_moments_a_sweep_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
     """kill -9: every finished cell stays readable, no process is left, and resuming gives the same table."""
     begin = time.monotonic()
@@ -120,13 +125,13 @@ def test_an_interrupt_writes_the_report_of_what_exists_and_says_how_to_go_on(tmp
 
 
 def test_an_interrupt_between_storing_a_record_and_handing_it_on_loses_nothing(tmp_path, monkeypatch):
-    records = Sweep.records
+    records = Driver.records
 
     def interrupted(*args):
         next(records(*args))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Sweep, "records", interrupted)
+    monkeypatch.setattr(Driver, "records", interrupted)
     assert main(["run", *SWEEP, f"out={tmp_path}"]) == 130
     assert len(newest_table(tmp_path)) == 1
 
@@ -158,20 +163,47 @@ def test_a_strange_name_of_a_data_file_stays_text(tmp_path, name):
     assert "<script>alert" not in page
 
 
-class Pretending(Sweep):
+class Order(Progress):
+    """Hears in which order cells run."""
+
+    def __init__(self):
+        self.keys = []
+
+    def started(self, key, where):
+        self.keys.append(key)
+
+
+def test_repeats_take_turns_and_a_dear_cell_has_none(tmp_path, monkeypatch):
     """Cells cost what their solver is named after."""
+    cells = [Cell({}, {}, {}, {}, "", "", cost, repeat=k) for cost in ("0.1", "0.3", "7") for k in range(3)]
+    planned = [Planned(c, None, "", c.solver_name + str(c.repeat), c.solver_name + "0") for c in cells]
 
     def run(self, one, isolation):
-        self.order.append((one.cell.solver_name, one.cell.repeat))
         return solved(hash=one.key, machine={"process_cpu_seconds": float(one.cell.solver_name)})
 
+    monkeypatch.setattr(Runner, "run", run)
+    order = Order()
+    driver = Driver(tmp_path, Settings(repeat_below=1.0), progress=order)
+    assert len(list(driver.records(planned))) == 7
+    assert [key[-1] for key in order.keys] == ["0", "0", "0", "1", "1", "2", "2"]
+    assert "71" not in order.keys
+    assert driver.left_out == 2
 
-def test_repeats_take_turns_and_a_dear_cell_has_none(tmp_path):
-    cells = [Cell({}, {}, {}, {}, "", "", cost, repeat=k) for cost in ("0.1", "0.3", "7") for k in range(3)]
-    planned = [Planned(c, None, None, "", c.solver_name + str(c.repeat), c.solver_name + "0") for c in cells]
-    sweep = Pretending(tmp_path, None)
-    sweep.order = []
-    assert len(list(sweep.records(planned, repeat_below=1.0))) == 7
-    assert [repeat for _, repeat in sweep.order] == [0, 0, 0, 1, 1, 2, 2]
-    assert ("7", 1) not in sweep.order
-    assert sweep.left_out == 2
+
+def test_a_cell_that_another_worker_stored_meanwhile_is_not_run_again(tmp_path, monkeypatch):
+    """A node that was believed to be dead may have gone on."""
+    cells = [Cell({}, {}, {}, {}, "", "", name) for name in "ab"]
+    planned = [Planned(cell, None, "", cell.solver_name * 24, cell.solver_name * 24) for cell in cells]
+    run = []
+
+    def one_for_both(self, one, isolation):
+        run.append(one.key)
+        for key in ("a" * 24, "b" * 24):
+            self.store.put(solved(hash=key))
+        return self.store.get(one.key)
+
+    monkeypatch.setattr(Runner, "run", one_for_both)
+    log = ChunkLog(tmp_path, 0)
+    assert len(list(Worker(tmp_path, Settings(), None).cells(planned, log, {}))) == 1
+    log.close()
+    assert run == ["a" * 24]
