@@ -19,6 +19,7 @@ from marginbench.harness.records.status import STATUSES
 
 INFINITE = {"inf": math.inf, "-inf": -math.inf}
 MARK = "$float"
+ESCAPE = "\\u"
 HALF = re.compile(r"(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]")
 """An escaped surrogate: `dumps` writes none, and text with one half cannot be written to any other file."""
 
@@ -63,7 +64,7 @@ def dumps(value: Any) -> str:
 def loads(data: bytes) -> Any:
     try:
         text = data.decode()
-        if HALF.search(text):
+        if ESCAPE in text and HALF.search(text):
             raise Damaged("half a character")
         return json.loads(text, object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
@@ -97,12 +98,25 @@ def _constant(text: str) -> Any:
 TYPES = get_type_hints(Record)
 
 
+def _kinds(hint: Any) -> tuple[type, ...]:
+    """`float | None` gives (float, NoneType), `dict[str, Any]` gives (dict,)."""
+    union = get_args(hint) if type(None) in get_args(hint) else (hint,)
+    return tuple(getattr(kind, "__origin__", kind) for kind in union)
+
+
+KINDS = {name: _kinds(hint) for name, hint in TYPES.items()}
+"""The types that each field may have."""
+
+NUMBERS = {int, float, type(None)}
+"""Those that an entry of a curve may have."""
+
+
 def record_to_plain(record: Record) -> dict[str, Any]:
     """The fields of a record; whole numbers where floats belong become floats."""
     data = {}
     for f in fields(Record):
         value = getattr(record, f.name)
-        if float in _kinds(f.name) and isinstance(value, int | np.integer) and not isinstance(value, bool):
+        if float in KINDS[f.name] and isinstance(value, int | np.integer) and not isinstance(value, bool):
             value = float(value)
         if isinstance(value, float | np.floating) and math.isnan(value):
             raise Damaged(f"{f.name} is NaN")
@@ -115,10 +129,10 @@ def record_from_plain(data: Any, schema: int = SCHEMA) -> Record:
     if isinstance(data, dict):
         later = {name for since, names in ADDED.items() if since > schema for name in names}
         data = {f.name: _default(f) for f in fields(Record) if f.name in later} | data
-    if not isinstance(data, dict) or set(data) != set(TYPES):
+    if not isinstance(data, dict) or data.keys() != TYPES.keys():
         raise Damaged("the fields are not those of a record")
     for name, value in data.items():
-        if type(value) not in _kinds(name):
+        if type(value) not in KINDS[name]:
             raise Damaged(f"{name} is a {type(value).__name__}")
     if data["status"] not in STATUSES:
         raise Damaged(f"status {data['status'][:40]!r} is unknown")
@@ -126,17 +140,10 @@ def record_from_plain(data: Any, schema: int = SCHEMA) -> Record:
         if not all(isinstance(entry, str) for entry in data[name].values()):
             raise Damaged(f"{name} are not all text")
     for entry in data["curve"]:
-        if not isinstance(entry, dict) or not all(type(v) in (int, float, type(None)) for v in entry.values()):
+        if not isinstance(entry, dict) or not NUMBERS.issuperset(map(type, entry.values())):
             raise Damaged("the curve holds something other than numbers")
     return Record(**data)
 
 
 def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
-
-
-def _kinds(name: str) -> tuple[type, ...]:
-    """The types a field may have: `float | None` gives (float, NoneType), `dict[str, Any]` gives (dict,)."""
-    hint = TYPES[name]
-    union = get_args(hint) if type(None) in get_args(hint) else (hint,)
-    return tuple(getattr(kind, "__origin__", kind) for kind in union)

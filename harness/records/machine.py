@@ -23,6 +23,18 @@ def processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
+def memory() -> dict[str, Any]:
+    """In MB; None where the system does not say."""
+    lines = (line.partition(":") for line in read("/proc/meminfo").splitlines())
+    mb = {name: int(rest.split()[0]) / 1024 for name, _, rest in lines}
+    swap = mb["SwapTotal"] - mb["SwapFree"] if "SwapFree" in mb else None
+    group = read("/sys/fs/cgroup/memory.max") or read("/sys/fs/cgroup/memory/memory.limit_in_bytes")
+    if group.isdigit() and "MemTotal" in mb and int(group) / 2**20 < mb["MemTotal"]:  # a container's share
+        mb["MemTotal"] = int(group) / 2**20
+        mb["MemAvailable"] = min(mb["MemAvailable"], mb["MemTotal"])
+    return {"memory_mb": mb.get("MemTotal"), "free_mb": mb.get("MemAvailable"), "swap_used_mb": swap}
+
+
 @cache
 def this_machine() -> dict[str, Any]:
     """What times depend on, for the `machine` of a record."""
@@ -41,14 +53,15 @@ def machines(records: Iterable[Record]) -> str:
     counts: Counter[str] = Counter()
     for record in records:
         if record.solve_seconds is not None:
-            counts[_named(record)] += 1
+            counts[machine_name(record)] += 1
     if len(counts) < 2:
         return ""
     parts = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
     return f"times come from {len(counts)} machines: {parts}; compare passes, not seconds"
 
 
-def _named(record: Record) -> str:
+def machine_name(record: Record) -> str:
+    """Processor, cores and system of the machine that a record was made on, or `not named`."""
     name, cores, system = (record.machine.get(key) for key in ("processor", "cores", "system"))
     if not isinstance(name, str) or not name:
         return "not named"

@@ -3,14 +3,17 @@
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-SCHEMA = 4
+SCHEMA = 6
 """2: the bounds of rounding errors, and the own D beside the one that decides. 3: false claims and hidden time. 4: the
-code that made the record."""
+code that made the record. 5: the threads that its solver might use, the accuracy on held-out rows. 6: warm
+starts along a path of C."""
 
 ADDED: dict[int, tuple[str, ...]] = {
     2: ("own_dual", "primal_error", "dual_error", "gap_error"),
     3: ("false_claim", "unaccounted_seconds"),
     4: ("code",),
+    5: ("threads", "test_accuracy"),
+    6: ("start", "path", "position"),
 }
 """Fields that came with a schema. A record of an earlier one is read with their defaults."""
 
@@ -30,6 +33,9 @@ class Record:
     solver: str = ""
     seed: int = 0
     repeat: int = 0
+    threads: int = 1
+    start: str = "cold"
+    """warm: the solver began from its own answer at the C before this one on the path."""
     status: str = ""
     """One of `marginbench.harness.records.status`."""
     claim: str = ""
@@ -62,6 +68,7 @@ class Record:
     margin: float | None = None
     peak_mb: float | None = None
     train_accuracy: float | None = None
+    test_accuracy: float | None = None
     sv_margin: int | None = None
     sv_inside: int | None = None
     sv_wrong: int | None = None
@@ -71,13 +78,17 @@ class Record:
     problem: str = ""
     """Key of the judged problem: data digest, C, bias, loss, weights."""
     method: str = ""
+    path: list[float] = field(default_factory=list)
+    """The values of C that were solved one after another, this one at `position`; empty: it is part of no path."""
+    position: int = 0
     cell: dict[str, Any] = field(default_factory=dict)
     """The resolved configuration that was run."""
     info: dict[str, Any] = field(default_factory=dict)
-    """What the solver said of its last iterate."""
+    """What the solver said of its last iterate; and of the judge ||w|| as `w_norm`, with few features `w` and `b`."""
     curve: list[dict[str, Any]] = field(default_factory=list)
-    """One entry per evaluated iterate: iteration, seconds, primal, dual, gap, own_residual; and bound, where theory
-    promises one of P - P*."""
+    """One entry per evaluated iterate: iteration, seconds, cpu_seconds, primal, dual, gap, own_residual. Where it has
+    them own_dual and the KKT residuals; with one or two features w1, w2 and b; and bound or dual_bound, where theory
+    promises one of P - P* or of D* - D."""
     code: dict[str, str] = field(default_factory=dict)
     """Source file -> short hash of its content, for all that computed this. Files of the user's own begin with `./`."""
     versions: dict[str, str] = field(default_factory=dict)
@@ -90,7 +101,8 @@ class Record:
 
     def voided(self, status: str, message: str) -> "Record":
         """The same cell without a result: nothing that was measured or certified counts."""
-        kept = [*COLUMNS[: COLUMNS.index("status")], "hash", "problem", "method", "cell", "versions", "machine"]
+        kept = [*COLUMNS[: COLUMNS.index("status")], "hash", "problem", "method", "path", "position"]
+        kept += ["cell", "versions", "machine"]
         return Record(**{name: getattr(self, name) for name in kept}, status=status, message=message)
 
     @classmethod

@@ -7,6 +7,7 @@
 """
 
 import contextlib
+import errno
 import itertools
 import json
 import os
@@ -25,6 +26,7 @@ from marginbench.harness.files import write_atomically
 from marginbench.harness.records.machine import processor
 
 LATEST = "latest"
+ENVIRONMENT = "environment.json"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 LARGEST_FILE = 64 * 2**20
 """Bytes of a run.json beyond which it is not read."""
@@ -50,8 +52,12 @@ def check_name(name: Any) -> None:
 
 
 def earlier_runs(out: Path, experiment: str) -> list[Path]:
-    """Folders of earlier runs of the same experiment, the newest first. Links are not followed."""
-    found = [path.parent for path in (out / experiment).glob("*/cells") if not path.parent.is_symlink()]
+    """Folders of earlier runs of the same experiment, the newest first, also of one that has no record yet.
+
+    Links are not followed.
+    """
+    marks = [path for mark in ("cells", "run.json") for path in (out / experiment).glob(f"*/{mark}")]
+    found = {path.parent for path in marks if not path.parent.is_symlink()}
     return sorted(found, key=lambda folder: (_written(folder / "run.json"), folder.name), reverse=True)
 
 
@@ -129,6 +135,13 @@ def write_provenance(
     write_atomically(folder / "run.json", json.dumps(about, indent=1, default=str) + "\n")
 
 
+def about_run(folder: Path) -> dict[str, Any]:
+    """run.json, with the commit that the environment of the run names."""
+    commits = read_json(folder / ENVIRONMENT).get("commits")
+    named = commits.get("marginbench", "") if isinstance(commits, dict) else ""
+    return {"commit": named, **read_json(folder / "run.json")}
+
+
 def write_state(folder: Path, interrupted: bool) -> None:
     """state.json: how the run ended, and when."""
     ended = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -191,14 +204,21 @@ def read_folder(path: Path) -> RunFolder:
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object; empty where the file is missing, damaged, a link or something other than a file."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
-                return {}
-            found = json.loads(file.read(LARGEST_FILE))
+        found = json.loads(read_plain(path))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def read_plain(path: Path) -> bytes:
+    """Of an ordinary file; OSError for a link, a huge file, or a pipe, at which a reader would wait for ever."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not an ordinary file", str(path))
+        if status.st_size > LARGEST_FILE:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        return file.read(LARGEST_FILE)
 
 
 def _size(folder: Path) -> int:

@@ -4,6 +4,7 @@ What a solver says can be of any size. It is cut where a record is written, with
 written can be read, tabulated and drawn. What another hand wrote is measured where it is read.
 """
 
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any, get_args, get_type_hints
 
@@ -17,6 +18,9 @@ LARGEST_WHOLE = 2**63 - 1
 LARGEST = 1e100
 """Beyond this, sums and squares of a number overflow, and axes cannot be drawn. C may be larger."""
 
+ORDINARY = 1e15
+"""Far below both."""
+
 LONGEST_TEXT = 10_000
 """Characters of one text that a solver says."""
 
@@ -26,7 +30,7 @@ LONGEST_CURVE = 20_000
 MOST_SAID = 2**18
 """Characters of all that a solver says of itself."""
 
-PARTS = ("dataset", "problem", "formulation", "solver", "budget", "limits")
+PARTS = ("dataset", "preprocess", "problem", "formulation", "solver", "budget", "limits")
 """Of a cell: each is a dictionary."""
 
 HINTS = get_type_hints(Record)
@@ -39,7 +43,7 @@ def misfit(record: Record) -> str:
         if not _fits(name, getattr(record, name)):
             return f"{name} is {_short(getattr(record, name))}, beyond what a table can hold"
     for entry in record.curve:
-        for name, value in entry.items():
+        for name, value in entry.items() if not _ordinary(entry.values()) else ():
             if not _fits(name, value):
                 return f"{name[:40]} in the curve is {_short(value)}, beyond what a figure can show"
     for name in PARTS:
@@ -72,6 +76,12 @@ def fitted(record: Record) -> Record:
     if notes:
         changes["info"]["cut"] = "; ".join(notes[:20])
     return replace(record, **changes)
+
+
+def _ordinary(values: Iterable[float | None]) -> bool:
+    """Whether all numbers are so small that every column and figure has room: most are, and this is seen at once."""
+    given = [value for value in values if value is not None]
+    return not given or (min(given) > -ORDINARY and max(given) < ORDINARY)
 
 
 def _fits(name: str, value: Any) -> bool:

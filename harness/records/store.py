@@ -3,7 +3,7 @@
 A record is written under a temporary name, synced, and renamed: a reader sees all of it or nothing, and a second writer
 of the same cell replaces the whole file. A file is
 
-    {"schema": 4, "sha256": "<of the payload>", "record": <payload>}
+    {"schema": 5, "sha256": "<of the payload>", "record": <payload>}
 
 Reading executes nothing, writes nothing, follows no link and believes no path: a folder may come from a stranger. What
 cannot be used stays where it is, is named in `Store.damaged`, and counts as not there.
@@ -16,7 +16,8 @@ import os
 import re
 import stat
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +48,18 @@ def asked_key(
     limits: dict[str, Any],
     seed: int,
     repeat: int,
+    threads: int = 1,
+    past: Sequence[float] = (),
 ) -> str:
     """The name of what is asked: a hash of the data, the problem and the resolved configuration.
 
     `problem` names data and judged problem by their content; the names that a user gave to a data set, a method or
-    a solver do not enter, and neither does the order of settings or whether 10 was written 10.0.
+    a solver do not enter, and neither does the order of settings or whether 10 was written 10.0. past: the path of C
+    that a warm start depends on.
     """
-    return _hash([problem, formulation, solver, budget, limits, seed, repeat], ASKED)
+    more: list[Any] = [threads] if threads > 1 else []  # what was asked before there were threads keeps its name
+    more += [{"past": list(past)}] if past else []
+    return _hash([problem, formulation, solver, budget, limits, seed, repeat, *more], ASKED)
 
 
 def cell_key(asked: str, code: Mapping[str, str], versions: Mapping[str, str]) -> str:
@@ -125,9 +131,26 @@ class Store:
         """The record of a cell; None when there is none that can be used."""
         return self._read(f"{key}.json") if NAME.fullmatch(key) else None
 
+    def copy(self, record: Record, source: "Store") -> Path:
+        """Write a record that was read from another store: its own file, where this version would write the same.
+
+        The original stays, so that the copy need not survive a power failure.
+        """
+        path = self.cells / f"{record.hash}.json"
+        if record.schema == SCHEMA and (data := source._bytes(path.name)) is not None:
+            return write_atomically(path, data, synced=False)
+        whole = replace(record, schema=SCHEMA, curve=list(record.curve))
+        return write_atomically(path, encode(whole), synced=False)
+
     def records(self) -> list[Record]:
         """All records that can be used, in the order of their names."""
-        return [record for name in self._listed() if (record := self._read(name)) is not None]
+        return list(self.each())
+
+    def each(self) -> Iterator[Record]:
+        """The same, one at a time."""
+        for name in self._listed():
+            if (record := self._read(name)) is not None:
+                yield record
 
     def answers(self, asked: str) -> list[Record]:
         """All records that answer a question, whatever code made them."""
@@ -153,6 +176,14 @@ class Store:
             return []
 
     def _read(self, name: str) -> Record | None:
+        data = self._bytes(name)
+        try:
+            return None if data is None else decode(data, name)
+        except Damaged as reason:
+            self.damaged[name] = str(reason)
+            return None
+
+    def _bytes(self, name: str) -> bytes | None:
         with contextlib.ExitStack() as stack:
             try:
                 folder = os.open(self.cells, os.O_RDONLY | os.O_DIRECTORY | NO_LINK)
@@ -172,15 +203,16 @@ class Store:
                     raise Damaged("not a file")
                 if status.st_size > LARGEST_FILE:
                     raise Damaged(f"{status.st_size} bytes: too large for a record")
-                return decode(_read_all(file), name)
+                return _read_all(file, status.st_size)
             except Damaged as reason:
                 self.damaged[name] = str(reason)
                 return None
 
 
-def _read_all(file: int) -> bytes:
+def _read_all(file: int, size: int) -> bytes:
+    """All of a file that had `size` bytes just now; it may have grown since."""
     parts = []
-    while part := os.read(file, 2**20):
+    while part := os.read(file, size + 1):
         parts.append(part)
         if sum(map(len, parts)) > LARGEST_FILE:
             raise Damaged("too large for a record")

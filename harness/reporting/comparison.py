@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from marginbench.harness.records.record import Record
 from marginbench.harness.records.status import status_of
 from marginbench.harness.reporting import variation
 
-NAMES = ("dataset", "bias", "loss", "formulation", "solver", "method", "status", "claim", "message", "hash")
+NAMES = ("dataset", "bias", "loss", "formulation", "solver", "method", "start", "status", "claim", "message", "hash")
 """Text of a record that tables and figures show."""
 
 NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
@@ -47,12 +47,23 @@ def succeeded(record: Record) -> bool:
 
 
 def median(values: Any) -> Any:
-    """The median, everywhere in tables and report: of an even number the upper one, so that half of the runs is not
-    enough; of none infinity. Of an array, along its last axis."""
+    """The median of runs, everywhere in tables and report: of an even number the upper one, so that half of the runs is
+    not enough; of none infinity. Of an array, along its last axis. Ratios have a `median_ratio`."""
     found = np.sort(np.asarray(values, dtype=float), axis=-1)
     if not found.shape[-1]:
         return math.inf
     middle = found[..., found.shape[-1] // 2]
+    return float(middle) if found.ndim == 1 else middle
+
+
+def median_ratio(ratios: Any) -> Any:
+    """The median of ratios, everywhere in tables and report: of an even number the geometric mean of the middle two, so
+    that a over b is 1 / (b over a). Infinity where one of the two is; of none infinity. Along the last axis."""
+    found = np.sort(np.asarray(ratios, dtype=float), axis=-1)
+    size = found.shape[-1]
+    if not size:
+        return math.inf
+    middle = np.sqrt(found[..., (size - 1) // 2] * found[..., size // 2])
     return float(middle) if found.ndim == 1 else middle
 
 
@@ -77,9 +88,9 @@ def ordered(records: Sequence[Record]) -> list[Record]:
         return sorted(entry for entry in values if entry[0].startswith(groups))
 
     def key(r: Record) -> tuple[Any, ...]:
-        problem = (r.dataset, r.C, r.bias, r.loss, asked(r, ("dataset.", "problem.")), r.problem)
+        problem = (r.dataset, r.C, r.bias, r.loss, asked(r, variation.OF_PROBLEM), r.problem)
         method = (r.formulation, r.solver, asked(r, ("formulation.", "solver.", "budget.", "limits.")))
-        return (*problem, *method, r.seed, r.repeat, r.method, r.hash, r.status, r.message)
+        return (*problem, *method, r.threads, r.start, r.seed, r.repeat, r.method, r.hash, r.status, r.message)
 
     return sorted(records, key=key)
 
@@ -121,7 +132,7 @@ class Task:
 
     @property
     def sample(self) -> Record:
-        return self.records[0]
+        return next(iter(self.runs.values()))[0]
 
     @property
     def impossible(self) -> bool:
@@ -156,8 +167,19 @@ class Comparison:
     """Whether rows of one method that differ in budget or limits alone have labels of their own."""
 
     @classmethod
-    def of(cls, records: Sequence[Record], references: Mapping[str, Bounds] | None = None) -> "Comparison":
-        return cls(ordered([_clean(r) for r in records]), references or {})
+    def of(
+        cls, records: Sequence[Record], references: Mapping[str, Bounds] | None = None, by_budget: bool = True
+    ) -> "Comparison":
+        return cls(ordered([_clean(r) for r in records]), references or {}, by_budget)
+
+    @cached_property
+    def merged(self) -> "Comparison":
+        """The same records with one label for all budgets of a method. Itself, where that changes no label."""
+        if not any(path.startswith(("budget.", "limits.")) for values in self.settings for path in values):
+            return self
+        found = replace(self, by_budget=False)
+        vars(found).update(bounds=self.bounds, configurations=self.configurations, keys=self.keys)
+        return found
 
     @cached_property
     def bounds(self) -> dict[str, Bounds]:
@@ -253,7 +275,7 @@ class Comparison:
             Family(
                 name, tasks, [m for m in self.methods if m not in self.separators and any(m in t.runs for t in tasks)]
             )
-            for name, tasks in sorted(grouped.items(), reverse=True)
+            for name, tasks in sorted(grouped.items(), key=lambda item: (item[0] != "soft margin", item[0]))
         ]
 
     @cached_property
@@ -271,10 +293,11 @@ class Comparison:
         return own.upper < known.lower or bool(self.references.get(r.problem, Bounds()).contradiction(own))
 
 
-def natural(label: str) -> list[tuple[int, float, str]]:
+@lru_cache(maxsize=100_000)
+def natural(label: str) -> tuple[tuple[int, float, str], ...]:
     """Sorts delta=1e-05 before delta=0.1: by numbers where there are numbers."""
     parts = re.split(r"((?<==)[-+.\deE]+)", label)
-    return [(1, float(part), "") if re.fullmatch(NUMBER, part) else (0, 0.0, part) for part in parts]
+    return tuple((1, float(part), "") if re.fullmatch(NUMBER, part) else (0, 0.0, part) for part in parts)
 
 
 def show_C(C: float) -> str:
@@ -290,13 +313,21 @@ def _clean(r: Record) -> Record:
     return replace(r, **texts)
 
 
+def kernel_words(r: Record) -> str:
+    """`, gaussian kernel (gamma 0.5)`; empty for a linear problem."""
+    if not isinstance(name := r.info.get("kernel"), str):
+        return ""
+    given = {key: number(r.info.get(key)) for key in ("gamma", "coef0", "degree")}
+    return f", {printable(name)} kernel ({', '.join(f'{k} {v:g}' for k, v in given.items() if v is not None)})"
+
+
 def _look(r: Record) -> str:
     loss = "" if r.loss == "hinge" else f", {r.loss}"
-    return f"{r.dataset}, C = {show_C(r.C)}, bias {r.bias}{loss}"
+    return f"{r.dataset}, C = {show_C(r.C)}, bias {r.bias}{loss}{kernel_words(r)}"
 
 
 def _asked_problem(r: Record, config: dict[str, Any]) -> str:
-    made = {path: variation.text(v) for path, v in config.items() if path.startswith(("dataset.", "problem."))}
+    made = {path: variation.text(v) for path, v in config.items() if path.startswith(variation.OF_PROBLEM)}
     return f"{_look(r)} {sorted(made.items())}"
 
 

@@ -1,293 +1,300 @@
-"""The report's figures by matplotlib, each as SVG, PNG and PDF: convergence, profiles, statuses, effects of parameters.
+"""The report's figures by matplotlib, for papers: profiles, statuses, convergence, effects of parameters, planes.
 
-A method has one colour, dash and marker in every figure. The colours can be told apart with any colour vision; dash
-and marker say the same without colour. Nothing is drawn through pyplot: no window, no state between figures.
+A method has one look in every figure (`palette`), sizes and fonts are those of `canvas`. Nothing is drawn through
+pyplot: no window, no state between figures.
 """
 
-import io
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import matplotlib
-import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import NullLocator
+from matplotlib.lines import Line2D
 
-from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import Record
-from marginbench.harness.records.status import STATUSES, TONES, status_of, worst
-from marginbench.harness.reporting import statistics
-from marginbench.harness.reporting.comparison import Comparison, Family, Task, succeeded
-from marginbench.harness.reporting.series import X_AXES, Y_AXES, Curve, Line, Panel, Values, curves, panels
+from marginbench.harness.reporting import plane_figures
+from marginbench.harness.reporting.accuracy import accuracy_text
+from marginbench.harness.reporting.analysis import Analysis, Section
+from marginbench.harness.reporting.canvas import (
+    LOOK,
+    NARROW,
+    WIDE,
+    decades,
+    drawn_as,
+    grid,
+    handle,
+    legend,
+    logarithmic,
+    save,
+    text,
+)
+from marginbench.harness.reporting.comparison import Comparison, Task
+from marginbench.harness.reporting.effects import Line, Panel, panels
+from marginbench.harness.reporting.file_names import slug, slugs
+from marginbench.harness.reporting.palette import NEUTRAL, Look, look, looks_of
+from marginbench.harness.reporting.planes import planes
+from marginbench.harness.reporting.profiles import Steps
+from marginbench.harness.reporting.series import FLOOR, X_AXES, Y_AXES, Curve, bands, curves, pairs, targets
+from marginbench.harness.reporting.status_figure import statuses
 
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#767676"]
-DASHES = [(None, None), (5, 2), (1.5, 1.5), (7, 2, 1.5, 2)]
-MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "p"]
-LOOK: dict[Any, Any] = {
-    "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
-    "grid.color": "#d9dde3", "grid.linewidth": 0.5, "axes.axisbelow": True, "axes.edgecolor": "#5b6470",
-    "lines.linewidth": 1.6, "legend.frameon": False, "svg.fonttype": "none", "svg.hashsalt": "marginbench",
-    "path.simplify": True, "figure.dpi": 100, "savefig.dpi": 130,
-}  # fmt: skip
+MOST_PROBLEMS = 12
+"""Problems with a figure of their own, unless all are asked for; and of a run of more than MANY cells, FEW: those have
+many curves in every chart, and pages of the problems beside the report."""
+MANY, FEW = 500, 4
+
+Looks = Mapping[str, Look]
 
 
-def write(
-    records: Sequence[Record], frame: pd.DataFrame, folder: Path, references: Mapping[str, Bounds] | None = None
-) -> list[Path]:
-    """All figures that the records have data for, into folder/figures; the paths of the SVG files."""
-    folder = Path(folder) / "figures"
+def write(comparison: Comparison, found: Analysis, folder: Path, every: bool = False) -> list[Path]:
+    """The figures that the records have data for, into folder/figures; the paths of the SVG files. found: of the same
+    records.
+
+    As SVG, 7 inches wide, and of problems the first few. `every`: of all problems, also as PDF and PNG, and all of it
+    once more 3.5 inches wide.
+    """
+    place = Path(folder) / "figures"
+    kinds = ("svg", "pdf", "png") if every else ("svg",)
     with matplotlib.rc_context(LOOK):
-        return [_save(figure, folder, name) for name, figure in drawn(records, references)]
+        saved = [save(figure, place, name, kinds) for name, figure in _figures(comparison, found, folder, every)]
+        if every:
+            for name, figure in _figures(comparison, found, folder, every, NARROW):
+                save(figure, place, f"{name}_narrow", kinds)
+    return saved
 
 
-def drawn(records: Sequence[Record], references: Mapping[str, Bounds] | None = None) -> Iterator[tuple[str, Figure]]:
-    """Each figure that the records have data for, with its name."""
-    comparison = Comparison.of(records, references)
-    style = {label: _style(k) for k, label in enumerate(comparison.methods)}
+def drawn(
+    records: Sequence[Record], references: Mapping[str, Bounds] | None = None, folder: Path | None = None
+) -> Iterator[tuple[str, Figure]]:
+    """Each figure that the records have data for, with its name. `folder`: where the points of planes are."""
     with matplotlib.rc_context(LOOK):
-        yield from _figures(comparison, style)
+        comparison = Comparison.of(records, references)
+        yield from _figures(comparison, Analysis(comparison.merged), folder)
 
 
-def _figures(comparison: Comparison, style: dict[str, dict[str, Any]]):
-    if comparison.records:
-        yield "statuses", status_matrix(comparison)
-    for family in comparison.families:
-        if family.methods:
-            yield f"profiles_{slug(family.name)}", profiles(family, style)
-    for task, name in zip(comparison.tasks, slugs(comparison.tasks), strict=True):
-        if found := curves(task):
-            yield name, convergence(task, found, style)
+def _figures(
+    comparison: Comparison, found: Analysis, folder: Path | None, every: bool = False, width: float = WIDE
+) -> Iterator[tuple[str, Figure]]:
+    look_of = looks_of(comparison)
+    if len(comparison.records) > 1:
+        yield "statuses", statuses(comparison, width)
+    for study in found.studies:
+        for accuracy in study.accuracies if every else (study.accuracy,):
+            section = study.section(accuracy)
+            if len(section.methods) > 1 and len(section.problems) > 1:
+                name = f"profiles_{slug(study.question.name)}"
+                yield f"{name}_{slug(accuracy_text(accuracy))}" if every else name, profiles(section, look_of, width)
+    most = shown_problems(len(comparison.records))
+    shown = comparison.tasks if every else comparison.tasks[:most]
+    for task, name in zip(shown, slugs(comparison.tasks), strict=False):
+        if figure := convergence(task, look_of, width):
+            yield name, figure
     for name, charts in panels(comparison).items():
-        yield name, special(charts, style)
+        for k, page in enumerate(_pages(charts), 1):
+            if k <= most or every:
+                yield name if k == 1 else f"{name}_{k}", special(page, look_of, width)
+    if folder is not None:
+        yield from plane_figures.drawn(planes(comparison, folder), look_of, width)
 
 
-def _style(k: int) -> dict[str, Any]:
-    turn = k // len(COLOURS)
-    return {
-        "color": COLOURS[k % len(COLOURS)],
-        "dashes": DASHES[turn % len(DASHES)],
-        "marker": MARKERS[k % len(MARKERS)],
-    }
+def shown_problems(cells: int) -> int:
+    """How many problems of a run of so many cells have a figure of their own."""
+    return FEW if cells > MANY else MOST_PROBLEMS
 
 
-def slug(title: str) -> str:
-    """A file name: letters, digits, dots and dashes only."""
-    return re.sub(r"[^A-Za-z0-9.]+", "-", title.replace("∞", "inf")).strip("-.")[:80] or "problem"
+# -- convergence ---------------------------------------------------------------------------------------------------
+
+CHARTS = [
+    ("seconds", "gap"),
+    ("passes", "suboptimality"),
+    ("iterations", "suboptimality"),
+    ("iterations", "dual_error"),
+    ("seconds", "kkt_primal"),
+    ("seconds", "kkt_dual"),
+    ("seconds", "kkt_stationarity"),
+    ("seconds", "kkt_complementarity"),
+]
 
 
-def slugs(tasks: Sequence[Task]) -> list[str]:
-    """A file name for each problem, no two alike, whatever the case."""
-    names: list[str] = []
-    used: set[str] = set()
-    for task in tasks:
-        plain = slug(task.title)
-        numbered = (plain if k == 1 else f"{plain}-{k}" for k in count(1))
-        names.append(next(name for name in numbered if name.lower() not in used))
-        used.add(names[-1].lower())
-    return names
-
-
-def _save(figure: Figure, folder: Path, name: str) -> Path:
-    """Same figure, same bytes: no dates in the files."""
-    canvas = FigureCanvasAgg(figure)
-    for kind, metadata in (("png", {}), ("svg", {"Date": None}), ("pdf", {"CreationDate": None})):
-        buffer = io.BytesIO()
-        canvas.print_figure(buffer, format=kind, metadata=metadata)
-        write_atomically(folder / f"{name}.{kind}", buffer.getvalue())
-    return folder / f"{name}.svg"
-
-
-@cache
-def _known_characters() -> frozenset[int]:
-    return frozenset(get_font(findfont(FontProperties())).get_charmap())
-
-
-def text(value: str, most: int = 60) -> str:
-    """As matplotlib can draw it: no formula is started by a dollar, no character is missing in the font."""
-    known = _known_characters()
-    value = "".join(c if ord(c) in known else "?" for c in " ".join(value.split()))
-    return (value if len(value) <= most else value[: most - 1] + "…").replace("$", r"\$")
-
-
-def _inches(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
-    """Axes at a place given in inches from the upper left corner; much cheaper than to have a layout computed."""
-    W, H = figure.get_size_inches()
-    return figure.add_axes((left / W, 1.0 - (top + height) / H, width / W, height / H))
-
-
-def _grid(count: int, columns: int = 2) -> tuple[Figure, list[Axes]]:
-    """`count` axes in lines of `columns`, and room for a legend on the right."""
-    columns, lines = min(count, columns), -(-count // columns)
-    figure = Figure(figsize=(4.0 * columns + 3.4, 3.45 * lines))
-    places = [(k % columns, k // columns) for k in range(count)]
-    return figure, [_inches(figure, 0.65 + 4.0 * i, 0.55 + 3.45 * j, 3.2, 2.35) for i, j in places]
-
-
-def _legend(figure: Figure, handles: dict[str, Any]) -> None:
-    W, _ = figure.get_size_inches()
-    names = [text(label, 38) for label in handles]
-    figure.legend(handles.values(), names, loc="center left", bbox_to_anchor=(1.0 - 3.4 / W, 0.5), handlelength=3)
-
-
-POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def _decades(axis: Any, values: Sequence[float]) -> None:
-    """A logarithmic axis with a tick at every power of ten, or every few; on a short one in between too."""
-    pad = max((max(values) / min(values)) ** 0.04, 1.05)
-    low, high = min(values) / pad, max(values) * pad
-    axis.axes.set(**{f"{axis.axis_name}scale": "log", f"{axis.axis_name}lim": (low, high)})
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    inside = [k for k in powers if low <= 10.0**k <= high]
-    if len(inside) > 2:
-        ticks = {10.0**k: f"10{str(k).translate(POWERS)}" for k in inside[:: -(-len(inside) // 8)]}
-    else:
-        for steps in ((1, 2, 5), (1, 2, 3, 4, 5, 6, 8), (1, 1.2, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9)):
-            ticks = {x: f"{x:.3g}" for k in powers for m in steps if low <= (x := m * 10.0**k) <= high}
-            if len(ticks) > 2:
-                break
-    shown: list[float] = []
-    for x in ticks:  # none so near to the one before that their names would touch
-        if not shown or math.log(x / shown[-1]) >= 0.08 * math.log(high / low):
-            shown.append(x)
-    axis.set_ticks(shown, [ticks[x] for x in shown])
-    axis.set_minor_locator(NullLocator())
-
-
-def _logarithmic(ax: Axes) -> None:
-    points = [(x, y) for line in ax.lines for x, y in np.asarray(line.get_xydata()) if x > 0.0 and y > 0.0]
-    if points:
-        _decades(ax.xaxis, [x for x, _ in points])
-        _decades(ax.yaxis, [y for _, y in points])
-
-
-def convergence(task: Task, found: list[Curve], style: dict[str, dict[str, Any]]) -> Figure:
-    """Certified gap against time and passes; suboptimality, beside what theory promises of it, against iterations."""
-    figure, axes = _grid(3, columns=3)
-    figure.suptitle(text(task.title, 110), x=0.02, y=0.985, ha="left", va="top", weight="bold", size=10)
-    handles: dict[str, Any] = {}
-    charts = (("seconds", "gap"), ("passes", "gap"), ("iterations", "suboptimality"))
+def convergence(task: Task, look_of: Looks, width: float = WIDE) -> Figure | None:
+    """Gap, suboptimality and KKT residuals of every method on a problem; None where no chart has anything to show."""
+    found = curves(task)
+    charts = [chart for chart in CHARTS if _shows(found, *chart)]
+    if not charts:
+        return None
+    handles: dict[str, Any] = {c.label: handle(look_of[c.label]) for c in found if c.main}
+    beside = _beside(found, task, charts)
+    title = text(task.title, int(width * 15))
+    figure, axes = grid(len(charts), width, [*handles, *(name for name, _ in beside)], title)
     for ax, (x, y) in zip(axes, charts, strict=True):
+        _bands(ax, found, x, y, look_of)
         for c in found:
-            if points := _pairs(c.x[x], c.y[y]):
-                (line,) = ax.plot(*zip(*points, strict=True), **_drawn(c, style[c.label], len(points)))
-                handles.setdefault(c.label, line)
-            if y == "suboptimality" and c.main and (points := _pairs(c.x[x], c.bound)):
-                (line,) = ax.plot(
-                    *zip(*points, strict=True), color=style[c.label]["color"], linewidth=1.0, linestyle=":"
-                )
-                handles[f"{c.label}: theory's bound"] = line
-        if not ax.lines:
-            ax.text(0.5, 0.5, "no data", ha="center", transform=ax.transAxes, color="#5b6470")
-        _logarithmic(ax)
-        ax.set_xlabel(X_AXES[x])
-        ax.set_title(Y_AXES[y], loc="left")
-    _legend(figure, dict(sorted(handles.items())))
+            if c.main and (points := pairs(c.x[x], c.y[y])):
+                _path(ax, c, points, look_of[c.label])
+        _theory(ax, found, x, y, look_of)
+        logarithmic(ax, zero=FLOOR)
+        for gap in targets(task) if y == "gap" else ():
+            ax.axhline(gap, color=NEUTRAL, linewidth=0.8, linestyle=(0, (4, 2)))
+            ax.set_ylim(min(ax.get_ylim()[0], gap / 2.0), None)
+        ax.set(xlabel=X_AXES[x], ylabel=Y_AXES[y])
+    legend(figure, handles | dict(beside))
     return figure
 
 
-def _pairs(xs: Values, ys: Values) -> list[tuple[float, float]]:
-    """The points that a logarithmic chart can show; no y at all is no point."""
-    return [(x, y) for x, y in zip(xs, ys, strict=False) if x is not None and y is not None and x > 0.0 and y > 0.0]
+def _shows(found: Sequence[Curve], x: str, y: str) -> bool:
+    """Whether a chart has a curve in it: two points, and not all of them zero. Of the dual, only beside a theorem."""
+    if y == "dual_error" and not any(c.dual_bound for c in found):
+        return False
+    drawn = [pairs(c.x[x], c.y[y]) for c in found if c.main]
+    return sum(map(len, drawn)) > 1 and any(v > FLOOR for points in drawn for _, v in points)
 
 
-def _drawn(c: Curve, style: dict[str, Any], points: int) -> dict[str, Any]:
-    """A ladder of independent solves is marked rung by rung; of a path only its end is. Other runs are thin."""
-    options = dict(style, markersize=4.0, alpha=1.0 if c.main else 0.35, linewidth=1.6 if c.main else 0.7)
+def _path(ax: Axes, c: Curve, points: list[tuple[float, float]], look: Look) -> None:
+    """A ladder of independent solves is a staircase, marked rung by rung; of a path only the end is marked."""
+    xs, ys = zip(*points, strict=True)
     if c.ladder:
-        return options | {"linewidth": 0.7}
-    return options | {"markevery": [points - 1]}
+        ax.step(xs, ys, where="post", **drawn_as(look))
+    else:
+        ax.plot(xs, ys, **drawn_as(look), markevery=[len(xs) - 1])
 
 
-def profiles(family: Family, style: dict[str, dict[str, Any]]) -> Figure:
-    """Left: within tau times the best. Right: within so many seconds. Share of all problems; failures never arrive."""
-    t = statistics.times(family)
-    figure, axes = _grid(2)
-    handles: dict[str, Any] = {}
-    for ax, steps, label in zip(
-        axes,
-        (statistics.profile(t), statistics.absolute_profile(t)),
-        ("time over the best method's time", "seconds, build included"),
-        strict=True,
-    ):
-        last = max((x for s in steps for x, _ in s), default=1.0) * 1.5
-        first = min((x for s in steps for x, _ in s), default=1.0) / (1.05 if ax is axes[0] else 1.5)
-        for name, stairs in zip(family.methods, steps, strict=True):
-            xs = [first, *(x for x, _ in stairs), last]
-            ys = [0.0, *(y for _, y in stairs), stairs[-1][1] if stairs else 0.0]
-            (line,) = ax.step(xs, ys, where="post", **style[name], markersize=4, markevery=list(range(1, len(xs) - 1)))
-            handles[name] = line
-        _decades(ax.xaxis, [first, last])
-        ax.set_ylim(-0.03, 1.03)
-        ax.set_xlabel(label)
-        ax.set_title(text(f"{family.name}: share of {len(t)} problems solved"), loc="left")
-    _legend(figure, handles)
+def _bands(ax: Axes, found: Sequence[Curve], x: str, y: str, look_of: Looks) -> None:
+    for band in bands(found, x, y):
+        ax.fill_between(band.x, band.low, band.high, color=look_of[band.label].colour, alpha=0.2, linewidth=0)
+
+
+BOUND: dict[str, Any] = {"linewidth": 0.9, "linestyle": ":"}
+FITTED: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (6, 2, 1, 2, 1, 2))}
+
+
+def _theory(ax: Axes, found: Sequence[Curve], x: str, y: str, look_of: Looks) -> None:
+    """What is promised of an error, and the rate that was fitted to it, in the colour of the method."""
+    for c in found:
+        promised = {"suboptimality": c.bound, "dual_error": c.dual_bound}.get(y, [])
+        if c.main and x == "iterations" and (points := pairs(c.x[x], promised)):
+            ax.plot(*zip(*points, strict=True), color=look_of[c.label].colour, **BOUND)
+        if c.fit and (x, y) == ("iterations", "suboptimality"):
+            ax.plot(c.fit.x, c.fit.y, color=look_of[c.label].colour, **FITTED)
+
+
+def _beside(found: Sequence[Curve], task: Task, charts: Sequence[tuple[str, str]]) -> list[tuple[str, Any]]:
+    """What the legend explains beside the methods."""
+    entries: list[tuple[str, Any]] = []
+    if targets(task) and ("seconds", "gap") in charts:
+        entries.append(("gap asked for", Line2D([], [], color=NEUTRAL, linewidth=0.8, linestyle=(0, (4, 2)))))
+    if ("iterations", "suboptimality") in charts:
+        if any(c.bound or c.dual_bound for c in found if c.main):
+            entries.append(("bound by theory, in the method's colour", Line2D([], [], color=NEUTRAL, **BOUND)))
+        for c in found:
+            if c.fit:
+                name = f"times {c.fit.factor:.3g} per iteration, fitted, not proven: {c.label}"
+                entries.append((name, Line2D([], [], color=NEUTRAL, **FITTED)))
+    return entries
+
+
+# -- profiles ------------------------------------------------------------------------------------------------------
+
+
+def profiles(section: Section, look_of: Looks, width: float = WIDE) -> Figure:
+    """Within tau times the best; within so many seconds; and over all targets, a problem to one accuracy each.
+
+    Shares of the problems that all methods were asked; failures never arrive. The legend has the order of the ranking;
+    methods that never arrive are named there, not drawn.
+    """
+    methods, charts = section.methods, _profile_charts(section)
+    arrived = {m for m, steps in zip(methods, section.data_profile, strict=True) if steps}
+    names = {m: m if m in arrived else f"{m} (never)" for m in methods}
+    to = "as asked" if section.accuracy is None else f"gap {accuracy_text(section.accuracy)}"
+    title = text(f"{section.study.question.name}, {to}: {len(section.problems)} problems", int(width * 15))
+    figure, axes = grid(len(charts), width, list(names.values()), title)
+    for ax, (stairs_of, x_label, y_label) in zip(axes, charts, strict=True):
+        xs = [x for steps in stairs_of.values() for x, _ in steps] or [1.0]
+        first, last = min(xs) / (1.05 if ax is axes[0] else 1.5), max(xs) * 1.5
+        for turn, method in enumerate(methods):
+            if stairs_of.get(method):
+                _stairs(ax, stairs_of[method], first, last, look_of[method], turn)
+        decades(ax.xaxis, [first, last])
+        ax.set(xlabel=x_label, ylabel=y_label, ylim=(0.0, 1.03))
+    legend(figure, {names[m]: handle(look_of[m]) for m in names})
     return figure
 
 
-def status_matrix(comparison: Comparison) -> Figure:
-    """Methods by problems. Of several runs in a cell, the share that succeeded is written; the worst one colours it."""
-    tasks, methods = comparison.tasks, comparison.methods
-    width, height = 0.62 * len(tasks), 0.26 * len(methods)
-    names, titles = [text(label, 44) for label in methods], [text(task.title, 44) for task in tasks]
-    slanted = 0.065 * max(len(title) for title in titles)
-    left = max(0.3 + 0.075 * max(len(name) for name in names), 0.87 * slanted)
-    figure = Figure(figsize=(left + width + 1.7, height + 0.5 + 0.5 * slanted))
-    ax = _inches(figure, left, 0.15, width, height)
-    used: dict[str, str] = {}
-    for i, task in enumerate(tasks):
-        for j, label in enumerate(methods):
-            if runs := task.runs.get(label, []):
-                status = status_of(worst(r.status for r in runs))
-                colour, sign = TONES[status.tone], status.sign
-                used[status.name] = colour
-                good = sum(succeeded(r) for r in runs)
-                ax.add_patch(Rectangle((i + 0.03, j + 0.05), 0.94, 0.9, color=colour, linewidth=0))
-                shown = text(sign) if good in (0, len(runs)) else f"{good}/{len(runs)}"
-                ax.text(i + 0.5, j + 0.52, shown, ha="center", va="center", color="white", weight="bold", size=8)
-    ax.set(xlim=(0, max(len(tasks), 1)), ylim=(max(len(methods), 1), 0))
-    ax.set_xticks([k + 0.5 for k in range(len(tasks))], titles, rotation=30, ha="right")
-    ax.set_yticks([k + 0.5 for k in range(len(methods))], names)
-    ax.grid(False)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    patches = {text(f"{s.sign} {s.name}"): Patch(color=used[s.name]) for s in STATUSES.values() if s.name in used}
-    figure.legend(patches.values(), patches.keys(), loc="upper right")
-    return figure
+def _profile_charts(section: Section) -> list[tuple[dict[str, Steps], str, str]]:
+    """(staircases by method, x, y) of each chart."""
+    methods = section.methods
+    targets_by_name = dict(zip(*section.study.targets(), strict=True))
+    return [
+        (dict(zip(methods, section.profile, strict=True)), "time over the best method's", "share of problems"),
+        (dict(zip(methods, section.data_profile, strict=True)), X_AXES["seconds"], "share of problems"),
+        (targets_by_name, X_AXES["seconds"], "share of targets"),
+    ]
 
 
-def special(charts: Sequence[Panel], style: dict[str, dict[str, Any]]) -> Figure:
+def _stairs(ax: Axes, stairs: Steps, first: float, last: float, look: Look, turn: int) -> None:
+    """A staircase, its marks at most a dozen; who leads is drawn on top."""
+    xs = [first, *(x for x, _ in stairs), last]
+    ys = [0.0, *(y for _, y in stairs), stairs[-1][1]]
+    every = max(1, len(stairs) // 12)
+    marks = list(range(1 + turn % every, len(xs) - 1, every))
+    ax.step(xs, ys, where="post", **drawn_as(look), markevery=[*marks, len(xs) - 1], zorder=3.0 - 0.01 * turn)
+
+
+# -- effects of parameters -----------------------------------------------------------------------------------------
+
+
+def _pages(charts: Sequence[Panel], most: int = 6) -> Iterator[list[Panel]]:
+    """At most six charts to a figure; those of one title stay together."""
+    page: list[Panel] = []
+    titles = dict.fromkeys(chart.title for chart in charts)
+    for title in titles:
+        group = [chart for chart in charts if chart.title == title]
+        if page and len(page) + len(group) > most:
+            yield page
+            page = []
+        page += group
+    if page:
+        yield page
+
+
+def special(charts: Sequence[Panel], look_of: Looks, width: float = WIDE) -> Figure:
     """Small charts side by side, three to a line."""
-    figure, grid = _grid(len(charts), 3)
-    handles: dict[str, Any] = {}
-    free = iter(range(len(COLOURS)))
-    for chart, ax in zip(charts, grid, strict=True):
+    free = count()
+    drawn: dict[str, Look] = {}
+    for line in (line for chart in charts for line in chart.lines):
+        if line.label not in drawn:
+            drawn[line.label] = look_of.get(line.label) or look(next(free))
+    handles = {line.label: _handle(line, drawn[line.label]) for chart in charts for line in chart.lines}
+    alone = charts[0].title if len({chart.title for chart in charts}) == 1 and len(charts) > 1 else ""
+    figure, axes = grid(len(charts), width, list(handles), text(alone, int(width * 15)), titled=not alone)
+    for chart, ax in zip(charts, axes, strict=True):
         for line in chart.lines:
-            look = style.get(line.label) or handles.get(line.label, {}) or _style(next(free, 0))
-            if not isinstance(look, dict):
-                look = {"color": look.get_color(), "marker": look.get_marker()}
-            handles[line.label] = _plot(ax, line, look)
-        _logarithmic(ax)
+            _plot(ax, line, drawn[line.label])
+        logarithmic(ax, y=chart.logarithmic, zero=FLOOR)
         ax.set(xlabel=chart.x_label, ylabel=chart.y_label)
-        ax.set_title(text(chart.title, 48), loc="left", size=9)
-    _legend(figure, handles)
+        if not alone:
+            ax.set_title(text(chart.title, 34), loc="left")
+    legend(figure, handles)
     return figure
 
 
-def _plot(ax: Axes, line: Line, look: dict[str, Any]) -> Any:
+def _options(line: Line, look: Look) -> dict[str, Any]:
     if line.kind == "bound":
-        look = {"color": "#5b6470", "linestyle": "--", "linewidth": 1.0}
-    elif line.kind == "points":
-        look = {"color": look["color"], "marker": look["marker"], "linestyle": "none"}
-    return ax.plot(line.x, [float("nan") if y is None else y for y in line.y], **look, markersize=4)[0]
+        return {"color": NEUTRAL, "linestyle": "--", "linewidth": 1.0}
+    return drawn_as(look) | ({"linestyle": "none"} if line.kind == "points" else {})
+
+
+def _handle(line: Line, look: Look) -> Line2D:
+    options = _options(line, look)
+    if line.kind == "points":
+        options.pop("dashes")
+    return Line2D([], [], **options)
+
+
+def _plot(ax: Axes, line: Line, look: Look) -> None:
+    options = _options(line, look)
+    if line.kind == "points":
+        options.pop("dashes")
+    ax.plot(line.x, [float("nan") if y is None else y for y in line.y], **options)

@@ -14,13 +14,14 @@ from marginbench.harness.records.record import ADDED, COLUMNS, Record
 from marginbench.harness.reporting import variation
 from marginbench.harness.reporting.comparison import NUMBER, Comparison, number, show_C
 
-WHOLE = ("n", "d", "nnz", "seed", "repeat", "iterations", "updates", "sv_margin", "sv_inside", "sv_wrong")
+WHOLE = ("n", "d", "nnz", "seed", "repeat", "threads", "iterations", "updates", "sv_margin", "sv_inside", "sv_wrong")
 TEXT = (
     "dataset",
     "bias",
     "loss",
     "formulation",
     "solver",
+    "start",
     "status",
     "claim",
     "dual_source",
@@ -34,6 +35,11 @@ IDENTITY = ["method", "problem"]
 
 
 def table(records: Sequence[Record], references: Mapping[str, Bounds] | None = None) -> pd.DataFrame:
+    """The table of records: see `frame_of`."""
+    return frame_of(Comparison.of(records, references))
+
+
+def frame_of(comparison: Comparison) -> pd.DataFrame:
     """One row per record: COLUMNS, IDENTITY, the budget, then every configuration value that differs between records,
     under its path. Empty where a value has no meaning.
 
@@ -41,7 +47,6 @@ def table(records: Sequence[Record], references: Mapping[str, Bounds] | None = N
     any record with multipliers of its own. `reference` says which: `stored`, `computed` or `run`.
     The paths that a page needs beside the names of a row are in `attrs["shown"]`.
     """
-    comparison = Comparison.of(records, references)
     rows = []
     for record, key in zip(comparison.records, comparison.keys, strict=True):
         row = {name: getattr(record, name) for name in COLUMNS}
@@ -58,7 +63,7 @@ def table(records: Sequence[Record], references: Mapping[str, Bounds] | None = N
     paths = [*variation.ALWAYS, *(path for path in comparison.varied if path not in variation.ALWAYS)]
     asked = {path: _column([config.get(path, ABSENT) for config in comparison.configurations]) for path in paths}
     frame = pd.concat([frame, pd.DataFrame(asked, index=frame.index)], axis=1)
-    again = [name for name in ("seed", "repeat") if frame[name].nunique() > 1]
+    again = [name for name in ("threads", "start", "seed", "repeat") if frame[name].nunique() > 1]
     frame.attrs["shown"] = [*comparison.untold, *again]
     return frame
 
@@ -99,13 +104,15 @@ def write(frame: pd.DataFrame, folder: Path) -> None:
 
 def csv(frame: pd.DataFrame) -> str:
     """Text that a spreadsheet would take for a formula begins with an apostrophe there; numbers stay numbers."""
-    text = frame.select_dtypes(["str", "object"]).columns
-    return frame.assign(**{name: frame[name].map(_no_formula, na_action="ignore") for name in text}).to_csv(
-        index=False, lineterminator="\n"
-    )
+    changed = {}
+    for name in map(str, frame.select_dtypes(["str", "object"]).columns):
+        safe = frame[name].map(no_formula, na_action="ignore")
+        if not safe.equals(frame[name]):  # else no copy of a large table is kept
+            changed[name] = safe
+    return frame.assign(**changed).to_csv(index=False, lineterminator="\n")
 
 
-def _no_formula(value: Any) -> Any:
+def no_formula(value: Any) -> Any:
     if not isinstance(value, str) or not value.lstrip().startswith(("=", "+", "-", "@")):
         return value
     return value if re.fullmatch(NUMBER, value) else f"'{value}"
@@ -170,14 +177,19 @@ def markdown(frame: pd.DataFrame) -> str:
 
 
 def markdown_line(cells: Sequence[str]) -> str:
-    escaped = [re.sub(r"([\\`*\[\]<>|&])", r"\\\1", printable(cell)) for cell in cells]
-    return f"| {' | '.join(escaped)} |\n"
+    return f"| {' | '.join(map(markdown_text, cells))} |\n"
+
+
+def markdown_text(text: str) -> str:
+    """One line in which nothing is a mark of Markdown or HTML."""
+    return re.sub(r"([\\`*\[\]<>|&])", r"\\\1", printable(text))
 
 
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "∞": r"$\infty$", "µ": r"\textmu{}",
+    "|": r"\textbar{}", '"': "''", "∞": r"$\infty$", "µ": r"\textmu{}", "—": "---", "δ": r"$\delta$",
+    "…": r"\dots{}",
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from marginbench.harness.reporting import variation
 from marginbench.harness.reporting.comparison import (
     Comparison,
     Task,
+    kernel_words,
     number,
     representative,
     seconds,
@@ -43,7 +44,7 @@ def _title(task: Task) -> str:
     sparse = "" if r.nnz == r.n * r.d else f", {r.nnz} nonzeros"
     more = "" if r.loss == "hinge" else f", {r.loss}"
     told = f", {task.told}" if task.told else ""
-    return f"{r.dataset}: {r.n} x {r.d}{sparse}, C = {show_C(r.C)}, bias {r.bias}{more}{told}"
+    return f"{r.dataset}: {r.n} x {r.d}{sparse}, C = {show_C(r.C)}, bias {r.bias}{more}{kernel_words(r)}{told}"
 
 
 class _Line:

@@ -10,15 +10,19 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from sys import intern
 from typing import Any
 
 from marginbench.harness.old_names import current_name
 from marginbench.harness.printable import printable
 from marginbench.harness.records.record import Record
 
-GROUPS = ("dataset", "problem", "formulation", "solver", "budget", "limits")
+GROUPS = ("dataset", "preprocess", "problem", "formulation", "solver", "budget", "limits")
 ALWAYS = ("budget.gap", "budget.seconds", "budget.iterations", "budget.wrong_gap")
 """What every row was asked for: these columns are there whether or not they vary."""
+
+OF_PROBLEM = ("dataset.", "preprocess.", "problem.")
+"""Beginnings of the paths that say which problem it is."""
 
 TOLD = ("problem.C", "problem.bias")
 """Paths with a column of a shorter name in every table."""
@@ -51,7 +55,7 @@ def configuration(r: Record) -> dict[str, Any]:
 def _flat(path: str, config: Mapping[str, Any], depth: int = 4) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in config.items():
-        below = f"{path}.{printable(key)}"
+        below = intern(f"{path}.{printable(key)}")  # the same for thousands of records
         found |= _flat(below, value, depth - 1) if isinstance(value, dict) and value and depth else {below: value}
     return found
 
@@ -63,6 +67,8 @@ def text(value: Any) -> str:
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     try:
+        if value is None or isinstance(value, int):  # most values that are no text; True is true
+            return "null" if value is None else str(value).lower()
         return printable(json.dumps(value, sort_keys=True, default=str))
     except (RecursionError, ValueError):
         return "a value too deep to show"
@@ -152,7 +158,7 @@ def settings(
     seeds = {"solver.seed"} if _seeds_follow(records, configs) else set()
     asked = [
         {path: value for path, value in config.items() if path.partition(".")[0] in groups and path not in seeds}
-        | {"seed": r.seed}
+        | {"seed": r.seed, "threads": r.threads, "start": r.start}
         for r, config in zip(records, configs, strict=True)
     ]
     together: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
@@ -180,7 +186,7 @@ def titles(samples: Mapping[str, tuple[str, Record, dict[str, Any]]]) -> dict[st
     """
     alike: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
     for key, (look, _, config) in samples.items():
-        paths = [p for p in config if p.startswith(("dataset.", "problem.")) and p not in TOLD and p != "problem.loss"]
+        paths = [p for p in config if p.startswith(OF_PROBLEM) and p not in TOLD and p != "problem.loss"]
         alike[look][key] = {path: text(config[path]) for path in sorted(paths, key=_order)}
     found: dict[str, str] = {}
     for twins in alike.values():

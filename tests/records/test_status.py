@@ -38,10 +38,12 @@ def test_a_group_would_be_found():
 
 
 def test_page_and_script_know_tones_and_no_status():
-    folder = HARNESS / "reporting"
+    folder = HARNESS / "reporting" / "assets"
     style = (folder / "report.css").read_text()
     assert set(re.findall(r"\.tone-(\w+)", style)) == set(TONES)
-    for name in ("report.css", "report.js", "report.html.j2"):
+    names = sorted(path.name for path in folder.iterdir())
+    assert {"report.css", "charts.js", "report.html.j2"} <= set(names)
+    for name in names:
         text = (folder / name).read_text()
         assert not [s for s in STATUSES if re.search(rf"""["'.-]{s}["']|\.s-{s}""", text) and s != "solved"], name
 

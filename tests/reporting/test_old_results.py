@@ -12,8 +12,8 @@ from marginbench.harness.records.record import ADDED, COLUMNS
 from marginbench.harness.records.status import STATUSES
 from marginbench.harness.records.store import Store
 from marginbench.harness.references.computed import read_bounds
-from marginbench.harness.reporting.comparison import Comparison
-from marginbench.harness.reporting.frontier import BEST, frontiers
+from marginbench.harness.reporting.analysis import analysis
+from marginbench.harness.reporting.ratios import BEST
 from marginbench.harness.reporting.tables import IDENTITY
 from marginbench.harness.reporting.variation import ALWAYS
 
@@ -57,9 +57,9 @@ def test_its_report_has_all_rows_with_the_numbers_of_then(folder, tmp_path, caps
 def test_methods_are_compared_although_the_records_do_not_say_what_their_solvers_declare(folder):
     records = Store(folder).records()
     assert not any("baseline" in r.info or "peer" in r.info for r in records)
-    soft = next(f for f in frontiers(Comparison.of(records)) if f.name == "soft margin")
-    assert (soft.base, soft.peers) == ("auto", {"primal_qp"})
-    assert BEST in soft.methods
+    soft = next(study for study in analysis(records).studies if study.question.name == "soft margin")
+    assert (soft.base, soft.question.peers) == ("auto", {"primal_qp"})
+    assert BEST in soft.section(soft.accuracy).contest.methods
 
 
 def test_what_it_says_about_itself_is_readable(folder):

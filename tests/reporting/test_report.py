@@ -10,7 +10,7 @@ import pytest
 from sample_records import HOSTILE, OPTIMUM, a_run, failure, hostile_run, solved
 
 from marginbench.harness.model.bounds import Bounds
-from marginbench.harness.reporting import figures, report, series, tables
+from marginbench.harness.reporting import effects, file_names, page_views, report, series
 from marginbench.harness.reporting.comparison import Comparison
 from marginbench.harness.reporting.terminal import terminal
 
@@ -55,9 +55,18 @@ def test_special_charts_appear_with_their_data():
     sweep = [solved("m", f"C{C}", C=C) for C in (0.1, 1.0, 10.0)]
     deltas = [solved("newton", primal=OPTIMUM + d, cell={"formulation": {"delta": d}}) for d in (0.1, 0.01)]
     perceptron = [solved("perceptron", "s", updates=10, updates_bound=50.0)]
-    found = series.panels(Comparison.of([*sweep, *deltas, *perceptron]))
+    found = effects.panels(Comparison.of([*sweep, *deltas, *perceptron]))
     assert set(found) == {"smoothing", "effect_of_C", "updates"}
-    assert [p.y_label for p in found["effect_of_C"]] == ["objective P", "support vectors", "seconds"]
+    assert [p.y_label for p in found["effect_of_C"]] == [
+        "objective P",
+        "support vectors",
+        "training accuracy (%)",
+        "time (s)",
+    ]
+    squared = [solved("m", f"S{C}", C=C, loss="squared_hinge") for C in (0.1, 1.0, 10.0)]
+    both = effects.panels(Comparison.of([*sweep, *squared]))["effect_of_C"]
+    assert {p.title for p in both} == {"overlapping, bias none", "overlapping, bias none, squared hinge"}
+    assert "effect_of_C" not in effects.panels(Comparison.of(sweep[:2]))  # two points are no curve
     line, bound = found["smoothing"][0].lines
     assert bound.y == pytest.approx([0.5 * 100 * d / OPTIMUM for d in (0.01, 0.1)], rel=1e-6)
     assert all(y <= b for y, b in zip(line.y, bound.y, strict=True))
@@ -101,33 +110,34 @@ class Page(HTMLParser):
     "records", [a_run(3), hostile_run(), [], [failure("crashed")]], ids=["run", "hostile", "none", "failed"]
 )
 def test_the_page_is_whole_self_contained_and_inert(records):
-    html = report.page(records, tables.table(records), f"title {HOSTILE}", f"command {HOSTILE}")
+    html = report.page(records, f"title {HOSTILE}", f"command {HOSTILE}").text()
     page = Page(html)
-    assert page.tags.count("script") == 2
+    scripts = page.tags.count("script")
+    assert scripts == 3 + html.count('json" data-curves=')  # theme, data, script, and curves as data
     assert "img" not in page.tags
     assert all(link.startswith(("#", "data:text/", "data:application/x-tex")) for link in page.links)
     assert not re.search(r"https?://|@import|url\(", html)
     assert HOSTILE.split("\x1b")[0].strip() in page.text
     for r in records:
         assert r.message[:40] in page.text
-    assert html == report.page(records[::-1], tables.table(records[::-1]), f"title {HOSTILE}", f"command {HOSTILE}")
+    assert html == report.page(records[::-1], f"title {HOSTILE}", f"command {HOSTILE}").text()
 
 
 def test_the_page_of_a_hundred_cells_is_small():
     records = a_run(4)
     assert len(records) > 100
-    assert len(report.page(records, tables.table(records), "t", "c")) < 3_000_000
+    assert len(report.page(records, "t", "c").text()) < 3_000_000
 
 
 def test_times_of_two_machines_are_flagged():
     made = [solved("a", machine={"processor": "One"}), solved("b", machine={"processor": "Two"})]
-    pages = [report.page(records, tables.table(records), "t", "c") for records in (made, made[:1])]
+    pages = [report.page(records, "t", "c").text() for records in (made, made[:1])]
     assert "Times come from 2 machines: One (1), Two (1); compare passes, not seconds." in pages[0]
     assert "machines:" not in pages[1]
 
 
 def test_no_target_leads_outside_the_project():
-    assert "soft-margin dual" in report._docstring("marginbench.harness.formulations.dual_qp.DualQP")
+    assert "soft-margin dual" in page_views.docstring("marginbench.harness.formulations.dual_qp.DualQP")
     for target in (
         "os.path.join",
         "solvers/../../x.Y",
@@ -135,18 +145,19 @@ def test_no_target_leads_outside_the_project():
         "",
         "marginbench.harness.formulations.missing.X",
     ):
-        assert report._docstring(target) == ""
+        assert page_views.docstring(target) == ""
 
 
 def test_everything_is_written_and_drawn_without_a_warning(tmp_path):
-    sweep = [solved("m", f"C{C}", C=C, hash=f"c{C}") for C in (0.1, 1.0)]
-    path = report.write([*sweep, *hostile_run(), failure("timeout", "late", "C1.0")], tmp_path, "t", "c", None)
+    sweep = [solved("m", f"C{C}", C=C, hash=f"c{C}") for C in (0.1, 1.0, 10.0)]
+    late = [failure("timeout", "late", f"C{C}", C=C, hash=f"late{C}") for C in (0.1, 1.0, 10.0)]
+    path = report.write([*sweep, *hostile_run(), *late], tmp_path, "t", "c", None, "all")
     assert path == tmp_path / "report.html"
     drawn = sorted((tmp_path / "figures").iterdir())
     assert {p.suffix for p in drawn} == {".svg", ".png", ".pdf"}
+    assert any(p.stem.startswith("profiles_soft-margin") for p in drawn)
     assert {p.stem for p in drawn} >= {
         "statuses",
-        "profiles_soft-margin",
         "effect_of_C",
         "overlapping-C-1-bias-none",
     }
@@ -161,7 +172,7 @@ def test_the_same_records_give_the_same_bytes(tmp_path):
     for name in ("one", "two"):
         report.write(records, tmp_path / name, "t", "c", None)
     files = sorted(p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*.*"))
-    assert len(files) > 10
+    assert len(files) > 8
     for file in files:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes(), file
 
@@ -176,7 +187,7 @@ def test_file_names_cannot_leave_the_folder_or_collide():
     tasks = Comparison.of(
         [solved(problem=f"k{k}", dataset=name) for k, name in enumerate(("../../x", "..\\..\\X", "é/é", "é é"))]
     ).tasks
-    names = figures.slugs(tasks)
+    names = file_names.slugs(tasks)
     assert len({name.lower() for name in names}) == 4
     assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*", name) for name in names)
 

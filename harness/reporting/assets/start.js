@@ -1,0 +1,1 @@
+goTo(fromAddress().place);
