@@ -1,22 +1,20 @@
 """A choice between two solvers of BoxDual, not a third algorithm: coordinate descent, or Newton (`newton_augmented`).
 
-First choice  Newton where its system is of moderate size, min(n, d) <= 3000. The exceptions, where coordinate descent
-              goes first:
-              - C is small: u_i ||x_i||^2 <= 1/2 for the average row, so that the first step from 0 goes beyond u_i.
-                Most multipliers end at their bound, and coordinate descent puts them there in a few epochs, when Newton
-                would still be setting up. Not with a free bias, which needs multiplier steps on top, and not where
-                Newton costs no more than ten epochs.
-              - Newton costs as much as 300 epochs (n < d, sparse rows), whatever C is.
-              - The system is larger: Newton then needs conjugate gradients.
+First choice  by the predicted times of both (`choice.py`): a linear model, fitted on half of a seeded family of random
+              problems and judged on the other half. With a free bias, which coordinate descent needs multiplier steps
+              for, Newton, unless its system is large or it costs as much as 300 epochs.
 Handing over  The decay of coordinate descent's own estimate of the gap predicts how many epochs it still needs. Once
               those would cost more than Newton from the point reached, Newton takes over there. Beyond 3000 it takes
               over when coordinate descent has visited so many rows that it is plainly stuck (`MOST_VISITS`).
+Kernel        Newton up to n = 3000, beyond it coordinate descent.
 Costs         in nanoseconds, from counts alone, so that the choice is the same in every run:
                   epoch     3 nnz + 20 n, times the share of rows not at rest
                   Newton    35 nnz + 1.5 D^3 + 4e5,   D = min(n, d)            15 passes and 40 factorisations
+                            and 4 nnz n where n < d                            the products of the rows, made each time
               An entry of a dense matrix costs a third of a non-zero in an epoch, and half of one in Newton.
 
-Each iterate says which solver made it and why (`picked`, `why`).
+Each iterate says which solver made it, why, and what the choice was made from and between (`picked`, `why`,
+`features`, `between`).
 """
 
 from collections.abc import Iterator
@@ -24,9 +22,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from marginbench.harness.model.kernel_dual import KernelDual
 from marginbench.harness.model.programs import BoxDual, Program
-from marginbench.harness.model.solver import Iterate, Solver
-from marginbench.harness.rowops import CSR, squared_norms
+from marginbench.harness.model.solver import Iterate, Solver, Start
+from marginbench.harness.rowops import CSR
+from marginbench.solvers.choice import advantage, features_of
 from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
 from marginbench.solvers.newton.augmented import NewtonAugmented
 from marginbench.solvers.newton.systems import DIRECT
@@ -34,8 +34,9 @@ from marginbench.solvers.newton.systems import DIRECT
 BELIEVED_AFTER = 0.25
 """Share of a Newton solve that coordinate descent may cost before its slowness is believed: at a large C the first
 epochs predict nothing (text, wide at C = 100: done in 40 and 75 epochs, where the first 13 predicted a million)."""
-NEWTON_COSTLY = "a Newton solve costs as much as 300 epochs"
-SMALL_C = "u_i ||x_i||^2 <= 1/2 on average: most multipliers end at their bound"
+DESCENT_BELOW = 0.6
+"""Predicted time of coordinate descent, over that of Newton, below which it goes first. Real data at C = 1 (a9a,
+ijcnn1, mushrooms: predicted 0.7 to 0.9) favour Newton more than random problems do, among which few lie so close."""
 MOST_VISITS = 0.15
 """Rows that coordinate descent may visit where Newton needs conjugate gradients, in units of d min(n, d): on text of
 5000 to 20000 columns at C = 1e4 Newton visits 3. News20 at C = 1e4 is done with 0.04, text_large at C = 100 and a free
@@ -47,6 +48,8 @@ FINISH = 0.4
 """Cost of what is left for Newton from the point of coordinate descent, in units of a whole solve."""
 NEAR = 0.05
 """Relative gap below which the point of coordinate descent is a better start for Newton than its own."""
+BETWEEN = "coordinate_descent newton_augmented"
+"""The two, in the order of `advantage`: noted beside the features, so that a choice can be judged from records."""
 
 
 @dataclass(frozen=True)
@@ -55,50 +58,67 @@ class Auto(Solver):
 
     seed: int = 0
 
-    accepts = (BoxDual,)
+    accepts = (BoxDual, KernelDual)
     baseline = True
+    single = True
 
     def warm_up(self, program: Program) -> None:
+        if isinstance(program, KernelDual):
+            self._with_kernel(program)[0].warm_up(program)
+            return
         assert isinstance(program, BoxDual)
         CoordinateDescent(self.seed).warm_up(program)
         NewtonAugmented(self.seed).warm_up(program)
-        first_choice(program, Costs(program))
+        features_of(program)
         next(self.iterates(program.head(64)))
 
-    def iterates(self, program: Program) -> Iterator[Iterate]:
+    def _with_kernel(self, program: KernelDual) -> tuple[Solver, str, str]:
+        """The solver for a kernel, its name, and why."""
+        newton = NewtonAugmented(self.seed)
+        if against := newton.refuses(program):
+            return CoordinateDescent(self.seed), "coordinate_descent", against
+        if program.n > DIRECT:
+            return CoordinateDescent(self.seed), "coordinate_descent", f"n = {program.n} is beyond {DIRECT}"
+        return newton, "newton_augmented", "a kernel matrix of moderate size"
+
+    def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
+        if isinstance(program, KernelDual):
+            solver, picked, reason = self._with_kernel(program)
+            made = solver.iterates_from(program, start)
+            yield from (labelled(iterate, picked, reason) for iterate in made)
+            return
         assert isinstance(program, BoxDual)
-        newton, start = NewtonAugmented(self.seed), None
-        against, costs = newton.refuses(program), Costs(program)
-        why = against or first_choice(program, costs)
-        if against or costs.large or why in (SMALL_C, NEWTON_COSTLY):
-            for iterate in CoordinateDescent(self.seed).iterates(program):
-                yield labelled(iterate, "coordinate_descent", why)
+        newton = NewtonAugmented(self.seed)
+        against, costs, given = newton.refuses(program), Costs(program), features_of(program)
+        descent_first, why = (True, against) if against else first_choice(program, costs, advantage(given))
+        known = " ".join(f"{feature:.6g}" for feature in given)
+        if descent_first:
+            for iterate in CoordinateDescent(self.seed).iterates(program, start):
+                yield labelled(iterate, "coordinate_descent", why, known)
                 verdict = "" if against else costs.slow(iterate)
                 if verdict:
                     break
             else:
                 return
-            why = verdict
+            why, start = verdict, None
             if iterate.info["estimate"] < NEAR and iterate.x is not None and iterate.dual is not None:
-                start = iterate.dual.copy(), iterate.x.copy()
+                start = Start(iterate.x.copy(), iterate.dual.copy(), 0.0)
         for iterate in newton.iterates(program, start):
-            yield replace(labelled(iterate, "newton_augmented", why), look=True)
+            yield replace(labelled(iterate, "newton_augmented", why, known), look=True)
 
 
-def first_choice(program: BoxDual, costs: "Costs") -> str:
-    """SMALL_C or NEWTON_COSTLY or too large a system, for which coordinate descent goes first, or why Newton does."""
-    if costs.large:
-        return f"min(n, d) = {min(program.n, program.d)} is beyond a dense Newton system ({DIRECT})"
-    epoch = costs.row * program.n + 40e3
-    if costs.newton > 300.0 * epoch and min(program.n, program.d) > 200:  # below that, both take a moment
-        return NEWTON_COSTLY
+def first_choice(program: BoxDual, costs: "Costs", predicted: float) -> tuple[bool, str]:
+    """Whether coordinate descent goes first, and why. predicted: by `advantage`."""
     if program.equality:
-        return "free bias, and a Newton system of moderate size"
-    q = squared_norms(program.rows, min(program.n, 200))
-    reach = float((np.minimum(program.upper[: q.size], 1e300) * q).mean())
-    if reach > 0.5:
-        return f"u_i ||x_i||^2 = {reach:.2g} on average, and a Newton system of moderate size"
-    return "ten epochs cost more than Newton" if 10.0 * epoch > costs.newton else SMALL_C
+        if costs.large:
+            return True, f"free bias, and min(n, d) = {min(program.n, program.d)} is beyond a dense Newton system"
+        if costs.newton > 300.0 * (costs.row * program.n + 40e3) and min(program.n, program.d) > 200:
+            return True, "free bias, and a Newton solve costs as much as 300 epochs"
+        return False, "free bias, and a Newton system of moderate size"
+    times = float(np.exp(min(max(predicted, -7.0), 7.0)))
+    if times < DESCENT_BELOW:
+        return True, f"coordinate descent is predicted to take {times:.2g} times as long as Newton"
+    return False, f"Newton is predicted to take {1.0 / times:.2g} times as long as coordinate descent"
 
 
 class Costs:
@@ -109,7 +129,8 @@ class Costs:
         self.large, self.most_visits = size > DIRECT, MOST_VISITS * program.d * size
         entry, passes = (3.0, 35.0) if isinstance(program.rows, CSR) else (1.0, 15.0)
         self.row = entry * program.nnz / program.n + 20.0
-        self.newton = passes * program.nnz + 1.5 * size**3 + 0.4e6
+        products = 4.0 * program.n * program.nnz if program.n < program.d else 0.0
+        self.newton = passes * program.nnz + products + 1.5 * size**3 + 0.4e6
         self.multipliers = program.equality
 
     def slow(self, iterate: Iterate) -> str:
@@ -123,5 +144,6 @@ class Costs:
         return "coordinate descent has cost as much as Newton would" if spent > self.newton else ""
 
 
-def labelled(iterate: Iterate, picked: str, why: str) -> Iterate:
-    return replace(iterate, info={**iterate.info, "picked": picked, "why": why})
+def labelled(iterate: Iterate, picked: str, why: str, features: str = "") -> Iterate:
+    said = {"picked": picked, "why": why, "features": features, "between": BETWEEN if features else ""}
+    return replace(iterate, info={**iterate.info, **said})

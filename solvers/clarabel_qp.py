@@ -25,6 +25,7 @@ class ClarabelQp(Ladder):
 
     accepts = (QuadraticProgram, ConeProgram)
     requires: ClassVar = {"clarabel": ""}
+    licence = "Apache-2.0"
     claims: ClassVar = {
         "Solved": "converged",
         "AlmostSolved": "inaccurate",

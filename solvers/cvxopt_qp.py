@@ -25,6 +25,7 @@ class CvxoptQp(Ladder):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"cvxopt": "gpl"}
+    licence = "GPL-3.0"
     claims: ClassVar = {
         "optimal": "converged",
         "unknown": "inaccurate",

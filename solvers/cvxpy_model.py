@@ -10,14 +10,16 @@ the adapter is as thin as the line above, and the certificate judges the answer.
 """
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from marginbench.harness.model.adapters import Ladder
-from marginbench.harness.model.problem import Array
+from marginbench.harness.model.problem import Array, InputError
 from marginbench.harness.model.programs import (
     ConeProgram,
     Hinge,
@@ -30,20 +32,17 @@ from marginbench.harness.model.programs import (
 from marginbench.harness.model.solver import Iterate
 
 DEFAULT = float("nan")  # the rung on which no tolerance is passed
+UNCHECKED = "CLARABEL"  # comes with marginbench: to look for others, cvxpy imports every library there is
 
 
-@dataclass(frozen=True)
-class CvxpyModel(Ladder):
-    """solver: cvxpy's name of the library. knobs: what that library calls its tolerances; none, and the default is
-    the only rung. tolerances: the rungs after the default. options: further settings of the library, on every rung."""
+class CvxpyLadder(Ladder):
+    """What all models here have in common. A subclass says which library solves them."""
 
-    solver: str = "CLARABEL"
-    knobs: Sequence[str] = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
-    tolerances: Sequence[float] = (1e-10, 1e-12)
-    options: Mapping[str, Any] = field(default_factory=dict)
+    knobs: Sequence[str]
+    options: Mapping[str, Any]
 
     accepts: ClassVar[tuple[type[Program], ...]] = (RegularisedRisk, QuadraticProgram, ConeProgram)
-    requires: ClassVar = {"cvxpy": "", "clarabel": "", "scs": ""}
+    licence = "Apache-2.0"
     claims: ClassVar = {
         "optimal": "converged",
         "optimal_inaccurate": "inaccurate",
@@ -53,6 +52,11 @@ class CvxpyModel(Ladder):
         "unbounded": "unbounded",
         "unbounded_inaccurate": "unbounded",
     }
+
+    @property
+    @abstractmethod
+    def library(self) -> str:
+        """cvxpy's name of it."""
 
     def refuses(self, program: Program) -> str | None:
         if isinstance(program, RegularisedRisk) and isinstance(program.loss, PerceptronLoss):
@@ -66,11 +70,11 @@ class CvxpyModel(Ladder):
         import cvxpy as cp
 
         settings = {} if np.isnan(tolerance) else dict.fromkeys(self.knobs, tolerance)
-        rung = {"tolerance": None if np.isnan(tolerance) else tolerance}
+        rung = {"tolerance": None if np.isnan(tolerance) else tolerance, "settings": {**self.options, **settings}}
         with warnings.catch_warnings(record=True, action="always") as heard:
             model, read = write(program)
             try:
-                model.solve(solver=self.solver, **self.options, **settings)
+                model.solve(solver=self.library, **self.options, **settings)
             except cp.SolverError as error:
                 return Iterate(None, claim="failed", said=str(error), info=rung)
             x, dual = read()
@@ -82,6 +86,54 @@ class CvxpyModel(Ladder):
         }
         claim = self.claims.get(model.status, "failed")
         return Iterate(x, None if claim == "unbounded" else dual, claim, said, info)  # SCS: multipliers of NaN there
+
+
+@dataclass(frozen=True)
+class CvxpyModel(CvxpyLadder):
+    """solver: cvxpy's name of the library. knobs: what that library calls its tolerances; none, and the default is
+    the only rung. tolerances: the rungs after the default. options: further settings of the library, on every rung."""
+
+    solver: str = "CLARABEL"
+    knobs: Sequence[str] = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+    tolerances: Sequence[float] = (1e-10, 1e-12)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    requires: ClassVar = {"cvxpy": "", "clarabel": "", "scs": ""}
+
+    @property
+    def library(self) -> str:
+        return self.solver
+
+
+@dataclass(frozen=True)
+class CvxpyAny(CvxpyLadder):
+    """Whatever library cvxpy finds here. name: cvxpy's name of it, in any case. The other fields as of `CvxpyModel`.
+    accuracy: what may be asked of any library at its default tolerance."""
+
+    name: str = UNCHECKED
+    knobs: Sequence[str] = ()
+    tolerances: Sequence[float] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    requires: ClassVar = {"cvxpy": ""}
+    accuracy = 1e-2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.library != UNCHECKED and self.library not in found_by_cvxpy():
+            found = ", ".join(found_by_cvxpy())
+            raise InputError(f"solver.name={self.name}: cvxpy finds no such solver here; possible are {found}")
+
+    @property
+    def library(self) -> str:
+        return str(self.name).upper()
+
+
+@cache
+def found_by_cvxpy() -> list[str]:
+    import cvxpy
+
+    return sorted(cvxpy.installed_solvers())
 
 
 @dataclass(frozen=True)
@@ -110,6 +162,7 @@ class CvxpyEcos(CvxpyModel):
     """accuracy: ECOS has no quadratic objective; of the cone that stands for it, a small error is the square of w's."""
 
     requires: ClassVar = {"cvxpy": "", "ecos": "gpl"}
+    licence = "GPL-3.0"
     accuracy = 5e-3
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from marginbench.harness.model.adapters import Ladder
+from marginbench.harness.model.needs import Need, dense_need
 from marginbench.harness.model.programs import Program, QuadraticProgram
 from marginbench.harness.model.solver import Iterate
 
@@ -27,7 +28,12 @@ class DaqpQp(Ladder):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"daqp": "qp"}
+    licence = "MIT"
     claims: ClassVar = {2: "inaccurate", 1: "converged", -1: "infeasible", -3: "unbounded", -4: "limit"}
+
+    def needs(self, program: Program) -> Need | None:
+        assert isinstance(program, QuadraticProgram)
+        return dense_need(program.P, program.A)
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import daqp

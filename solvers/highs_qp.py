@@ -22,6 +22,7 @@ from marginbench.harness.model.solver import Iterate
 class HighsQp(Adapter):
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"highspy": "qp"}
+    licence = "MIT"
     claims: ClassVar = {
         "Optimal": "converged",
         "Infeasible": "infeasible",

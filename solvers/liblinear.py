@@ -27,6 +27,7 @@ class Liblinear(RiskLadder):
     seed: int = 0
 
     requires: ClassVar = {"sklearn": ""}
+    licence = "BSD-3-Clause"
     name, losses, bias = "LIBLINEAR", (Hinge, SquaredHinge), "penalises its bias"
 
     def refuses(self, program: Program) -> str | None:

@@ -33,6 +33,7 @@ class OsqpQp(Adapter):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"osqp": ""}
+    licence = "Apache-2.0"
     accuracy = 1e-3
 
     def iterates(self, program: Program) -> Iterator[Iterate]:

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.model.adapters import Ladder
+from marginbench.harness.model.needs import Need, dense_need
 from marginbench.harness.model.programs import Program, QuadraticProgram
 from marginbench.harness.model.solver import Iterate
 
@@ -26,12 +27,17 @@ class PiqpQp(Ladder):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"piqp": "qp"}
+    licence = "BSD-2-Clause"
     claims: ClassVar = {
         "PIQP_SOLVED": "converged",
         "PIQP_MAX_ITER_REACHED": "limit",
         "PIQP_PRIMAL_INFEASIBLE": "infeasible",
         "PIQP_DUAL_INFEASIBLE": "unbounded",
     }
+
+    def needs(self, program: Program) -> Need | None:
+        assert isinstance(program, QuadraticProgram)
+        return dense_need(program.P, program.A) if self.dense else super().needs(program)
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import piqp

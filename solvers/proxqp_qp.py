@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.model.adapters import Ladder
+from marginbench.harness.model.needs import Need, dense_need
 from marginbench.harness.model.programs import Program, QuadraticProgram
 from marginbench.harness.model.solver import Iterate
 
@@ -27,12 +28,17 @@ class ProxqpQp(Ladder):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"proxsuite": "qp"}
+    licence = "BSD-2-Clause"
     claims: ClassVar = {
         "PROXQP_SOLVED": "converged",
         "PROXQP_MAX_ITER_REACHED": "limit",
         "PROXQP_PRIMAL_INFEASIBLE": "infeasible",
         "PROXQP_DUAL_INFEASIBLE": "unbounded",
     }
+
+    def needs(self, program: Program) -> Need | None:
+        assert isinstance(program, QuadraticProgram)
+        return dense_need(program.P, program.A) if self.dense else super().needs(program)
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         import proxsuite

@@ -2,7 +2,8 @@
 
     min 1/2 x'Qx + q'x   subject to   bmin <= Ax <= bmax
 
-A ladder: one cold solve per tolerance, absolute and relative.
+A ladder: one cold solve per tolerance, absolute and relative. Its tests of infeasibility get a hundredth of it: with
+their default, 1e-5, it calls a primal with C = 1e4 infeasible, because multipliers grow to C.
 """
 
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ class QpalmQp(Ladder):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"qpalm": "qp"}
+    licence = "LGPL-3.0"
     claims: ClassVar = {
         "solved": "converged",
         "maximum iterations reached": "limit",
@@ -41,6 +43,7 @@ class QpalmQp(Ladder):
         data.Q, data.q, data.A = sp.csc_matrix(program.P), program.q, sp.csc_matrix(program.A)
         data.bmin, data.bmax = np.maximum(program.l, -1e20), np.minimum(program.u, 1e20)  # its infinity
         settings.eps_abs = settings.eps_rel = tolerance
+        settings.eps_prim_inf = settings.eps_dual_inf = 1e-2 * tolerance
         settings.verbose = False
         solver = qpalm.Solver(data, settings)
         solver.solve()

@@ -24,6 +24,7 @@ class QtqpQp(Ladder):
 
     accepts = (QuadraticProgram,)
     requires: ClassVar = {"qtqp": "qp"}
+    licence = "Apache-2.0"
     claims: ClassVar = {
         "solved": "converged",
         "almost_solved": "inaccurate",

@@ -31,6 +31,7 @@ class Rehline(RiskLadder):
     seed: int = 0
 
     requires: ClassVar = {"rehline": "peers"}
+    licence = "MIT"
     name, losses, one_class = "ReHLine", (Hinge, SmoothedHinge, SquaredHinge), True
 
     def solve(self, program: Program, tolerance: float) -> Iterate:

@@ -25,6 +25,7 @@ class ScsQp(Ladder):
 
     accepts = (QuadraticProgram, ConeProgram)
     requires: ClassVar = {"scs": ""}
+    licence = "MIT"
     claims: ClassVar = {
         1: "converged",
         2: "inaccurate",

@@ -19,7 +19,8 @@ import numpy as np
 from numba import njit
 
 from marginbench.harness.model.programs import BoxDual, Program
-from marginbench.harness.model.solver import Compiled, Iterate
+from marginbench.harness.model.solver import Compiled, Iterate, Start
+from marginbench.harness.model.start import begin
 from marginbench.harness.rowops import FAST, add, dot, squared_norms
 
 
@@ -48,11 +49,11 @@ class SDCA(Compiled):
             return "one coordinate cannot move alone under sum alpha_i y_i = 0 (a free bias)"
         return None
 
-    def iterates(self, program: Program) -> Iterator[Iterate]:
+    def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual)
         rows, y, n, upper, gamma = program.rows, program.y, program.n, program.upper, program.curvature
         rng = np.random.default_rng(self.seed)
-        alpha, w, q = np.zeros(n), np.zeros(program.d), squared_norms(rows, n) + gamma
+        (alpha, w), q = begin(program, start), squared_norms(rows, n) + gamma
         endless = np.isinf(upper) & (q == 0.0)
         if endless.any():
             yield Iterate(endless / endless.sum(), claim="unbounded", said="a row is zero and has no upper bound")

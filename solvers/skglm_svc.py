@@ -7,7 +7,7 @@ A ladder: one cold solve per tolerance.
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -21,11 +21,18 @@ from marginbench.harness.model.solver import Iterate
 class SkglmSvc(RiskLadder):
     """tolerances: the rungs; 1e-4 is the library's own default. max_iter: of working sets in each rung."""
 
-    tolerances: Sequence[float] = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
+    tolerances: Sequence[float] = (1e-4, 1e-6, 1e-8, 1e-10)
     max_iter: int = 10_000
 
     requires: ClassVar = {"skglm": "peers"}
+    licence = "BSD-3-Clause"
     name, losses, sample_weights = "skglm's LinearSVC", (Hinge,), False
+
+    def warm_up(self, program: Program) -> None:
+        """On two rows of the data: a matrix of one column, or of another layout, is another type to its compiler."""
+        assert isinstance(program, RegularisedRisk)
+        y = np.array([1.0, -1.0])[: program.n]
+        self.solve(replace(program.head(2), y=y), self.tolerances[0])
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
         with warnings.catch_warnings(record=True, action="always") as heard:

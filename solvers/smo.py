@@ -13,7 +13,7 @@ Done      when these two differ by less than `tolerance`, a violation of margins
 
 Platt 1998; Fan, Chen and Lin 2005, Algorithm 1 with WSS 2. K is never formed: a row of it is one pass over X, and the
 latest ones are kept, up to `cache_mb`. Departures: no shrinking; gradient computed again before every yield, after
-at most 100 pairs, so that rounding errors do not gather.
+at most 100 pairs, so that rounding errors do not gather. With a kernel K is given, and every row of it is there.
 """
 
 from collections.abc import Iterator
@@ -23,10 +23,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from marginbench.harness.model.problem import Array, InputError, ends_of_bias
+from marginbench.harness.model.best_bias import ends_of_bias
+from marginbench.harness.model.kernel_dual import KernelDual
+from marginbench.harness.model.problem import Array, InputError
 from marginbench.harness.model.programs import BoxDual, Program
-from marginbench.harness.model.solver import Claim, Compiled, Iterate
-from marginbench.harness.rowops import FAST, add, dot, squared_norms
+from marginbench.harness.model.solver import Claim, Compiled, Iterate, Start
+from marginbench.harness.model.start import begin
+from marginbench.harness.rowops import FAST, add, dot, rows_of
 
 PAIRS = 100  # between two yields
 
@@ -39,6 +42,15 @@ class Cache(NamedTuple):
     used: Array
     slot_of: Array
     scratch: Array
+
+    @classmethod
+    def of(cls, program: BoxDual | KernelDual, most_mb: float) -> "Cache":
+        """Empty; full of the K that a kernel has."""
+        n = program.n
+        if isinstance(program, KernelDual):
+            return cls(program.K, np.arange(n), np.zeros(n, np.int64), np.arange(n), np.empty(n))
+        slots = int(min(n, max(1.0, 1e6 * most_mb / (8 * n))))
+        return cls(np.empty((slots, n)), np.full(slots, -1), np.full(slots, -1), np.full(n, -1), np.empty(program.d))
 
 
 @njit(cache=True, fastmath=FAST)
@@ -107,7 +119,7 @@ def update_pairs(rows, y, upper, gamma, K, tiny, tolerance, time, alpha, g, cach
 
 @dataclass(frozen=True)
 class SMO(Compiled):
-    accepts = (BoxDual,)
+    accepts = (BoxDual, KernelDual)
     memory_field = "cache_mb"
 
     tolerance: float = 1e-10
@@ -120,29 +132,28 @@ class SMO(Compiled):
             raise InputError(f"solver.cache_mb={self.cache_mb}: needs a number of megabytes, at least 0")
 
     def refuses(self, program: Program) -> str | None:
-        assert isinstance(program, BoxDual)
+        assert isinstance(program, BoxDual | KernelDual)
         if not program.equality:
             return "SMO moves pairs to keep sum alpha_i y_i = 0 (a free bias); without it coordinates move alone"
         return None
 
-    def iterates(self, program: Program) -> Iterator[Iterate]:
-        assert isinstance(program, BoxDual)
-        rows, X, y, n = program.rows, program.X, program.y, program.n
-        upper, gamma = program.upper, program.curvature
-        K = squared_norms(rows, n)
+    def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
+        assert isinstance(program, BoxDual | KernelDual)
+        rows = program.rows if isinstance(program, BoxDual) else rows_of(program.K)
+        y, n, upper, gamma = program.y, program.n, program.upper, program.curvature
+        K = program.squares()
         tiny, radius = 1e-16 * float(K.max()) or 1e-16, float(np.sqrt(K.max()))
-        slots = int(min(n, max(1.0, 1e6 * self.cache_mb / (8 * n))))
-        owner, slot_of = np.full(slots, -1), np.full(n, -1)
-        cache = Cache(np.empty((slots, n)), owner, np.full(slots, -1), slot_of, np.empty(program.d))
-        alpha, g, made = np.zeros(n), np.full(n, -1.0), 0
+        cache = Cache.of(program, self.cache_mb)
+        (alpha, w), made = begin(program, start), 0
+        g = np.full(n, -1.0) if start is None else y * program.scores(w) - 1.0 + gamma * alpha
         while True:
             before = alpha.copy()
             made += update_pairs(rows, y, upper, gamma, K, tiny, self.tolerance, 2 * made, alpha, g, cache)
-            w = X.T @ (alpha * y)
-            g = y * (X @ w) - 1.0 + gamma * alpha
+            w = program.image(alpha)
+            g = y * program.scores(w) - 1.0 + gamma * alpha
             top, bottom = ends_of_bias(-y * g, y, alpha, upper)
             b = np.mean([end for end in (top, bottom) if np.isfinite(end)])
-            x, dual, said = alpha, np.append(w, b), ""
+            x, dual, said = alpha, np.append(w, b) if isinstance(program, BoxDual) else None, ""
             claim: Claim = ""
             if top - bottom <= self.tolerance:
                 claim = "converged"

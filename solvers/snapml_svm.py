@@ -27,6 +27,7 @@ class SnapmlSvm(RiskLadder):
     seed: int = 0
 
     requires: ClassVar = {"snapml": "proprietary"}
+    licence = "proprietary"
     name, losses, bias, sample_weights = "Snap ML", (Hinge, SquaredHinge), "penalises its bias", False
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
@@ -39,7 +40,7 @@ class SnapmlSvm(RiskLadder):
                 regularizer=float(program.lam / program.weight[0]),
                 tol=tolerance,
                 max_iter=self.max_iter,
-                n_jobs=1,
+                n_jobs=program.threads,
                 random_state=self.seed,
             )
             model.fit(sp.csr_matrix(program.X) if sp.issparse(program.X) else program.X, program.y)

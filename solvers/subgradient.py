@@ -6,7 +6,8 @@ Update    s_i = 1 where m_i < 1 and 0 where m_i > 1 (with an intercept: b is exa
           break is such that sum_i weight_i s_i y_i = 0); then with step eta_t
               w <- w - eta_t (lam w - sum_i weight_i s_i y_i x_i),  t = 1, 2, ...
           `average` off: eta_t = 1/(lam t), the last w. On: eta_t = 2/(lam (t+1)), the mean of the w where that
-          of step t counts t times: F - F* <= 2 G^2 / (lam (T+1)), G the largest subgradient met.
+          of step t counts t times: F - F* <= 2 G^2 / (lam (T+1)), G the largest subgradient met. As lam w is a convex
+          combination of sums of weight_i s_i y_i x_i, G <= 2 sum_i weight_i ||x_i||.
 Dual      since eta_t lam <= 1, w is always a convex combination of sums, w = w(alpha) with
           alpha <- (1 - eta_t lam) alpha + eta_t weight s,
           feasible for the canonical dual with C_i = weight_i / lam: every iterate has a gap that can be checked.
@@ -15,10 +16,12 @@ Averages: Lacoste-Julien, Schmidt and Bach 2012. The dual, where this is the Fra
 2015. Elimination of b is an addition here: it keeps the theory, at the price of a sort per step.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
@@ -60,6 +63,16 @@ class Subgradient(Solver):
             return f"the step 1/(lam t) needs lam > 0, not {program.lam}"
         return None
 
+    def bound(self, program: Program) -> Callable[[Mapping[str, Any]], float] | None:
+        """2 G^2 / (lam (T + 1)) over lam, for F = lam P."""
+        assert isinstance(program, RegularisedRisk)
+        if not self.average:
+            return None
+        X, lam = program.X, program.lam
+        norms = np.sqrt(np.asarray((X.multiply(X) if sp.issparse(X) else X**2).sum(axis=1)).ravel())
+        G = 2.0 * float(program.weight @ norms)
+        return lambda info: 2.0 * G**2 / (lam**2 * (info["steps"] + 1.0))
+
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, RegularisedRisk)
         X, y, weight, lam = program.X, program.y, program.weight, program.lam
@@ -76,7 +89,7 @@ class Subgradient(Solver):
             x = np.append(w, b) if program.intercept else w
             if self.average:
                 mean += 2.0 / (t + 1.0) * (x - mean)
-                yield Iterate(mean, alpha)
+                yield Iterate(mean, alpha, info={"steps": t})
             else:
                 yield Iterate(x, alpha)
             rate = 2.0 / (t + 1.0) if self.average else 1.0 / t

@@ -4,7 +4,8 @@ import numpy as np
 
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual
-from marginbench.harness.rowops import Room, combine, margins, squared_norms, take
+from marginbench.harness.model.solver import Start
+from marginbench.harness.rowops import ALONE, Room, Team, combine, entries, margins, squared_norms, take
 from marginbench.solvers.coordinate_descent.faces import Face, minimise_on_face, projected_search
 from marginbench.solvers.coordinate_descent.sweeps import best_length, survey, sweeps
 
@@ -27,8 +28,8 @@ class Descent:
     length: the multiple of w that is best for P.
     """
 
-    def __init__(self, program: BoxDual, seed: int) -> None:
-        n = program.n
+    def __init__(self, program: BoxDual, seed: int, team: Team = ALONE) -> None:
+        n, self.team = program.n, team
         self.program, self.alpha, self.w, self.b = program, np.zeros(n), np.zeros(program.d), 0.0
         self.q = np.full(n, -1.0)  # ||x_i||^2, not yet known
         self.at_work, self.active, self.high, self.low = np.arange(n, dtype=np.int32), n, np.inf, -np.inf
@@ -48,6 +49,13 @@ class Descent:
             self.typical = max(float(np.median(self.q)), 1e-300)
             C = float(np.minimum(program.upper, 1.0).mean())
             self.rho = min(max(0.01 / C, 0.01), 1.0) * self.typical
+
+    def begin(self, start: Start) -> None:
+        """From the alpha of a start, and its b."""
+        P, self.alpha[:] = self.program, start.alpha
+        self.team.combine(P.rows, P.y, self.alpha, self.w)
+        self.b = start.b if P.equality else 0.0
+        self.remember()
 
     def free(self) -> Array:
         """The rows strictly inside the box."""
@@ -80,18 +88,14 @@ class Descent:
         self.set_scale()
         if self.gap <= 1e-6 * self.scale:  # w drifts by many additions: near the end it is computed from alpha
             self.w[:] = 0.0
-            combine(P.rows, P.y, self.alpha, self.w)
+            self.team.combine(P.rows, P.y, self.alpha, self.w)
         if P.equality:
             balance = float(self.alpha @ P.y)
         self.w_at_check -= self.w
         self.way += np.inf if P.equality else float(np.linalg.norm(self.w_at_check))  # with a free b every row is read
-        self.w_at_check[:], read = self.w, np.empty(P.n, dtype=np.int32)
-        self.active, self.gap, self.read, shortest, longest = survey(
-            P.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.way, self.seen, self.m,
-            self.high, self.low, self.at_work, read
-        )  # fmt: skip
+        self.w_at_check[:] = self.w
+        known, shortest, longest = self.survey()
         if self.scalable:
-            known = read[: self.read]
             self.length = best_length(self.m, known, self.alpha, P.upper, float(self.w @ self.w), shortest, longest)
         worth = (1.0 + abs(self.b)) * abs(balance)  # what is unbalanced is worth a margin each, and b
         self.gap += worth
@@ -104,6 +108,22 @@ class Descent:
             self.active, self.high, self.low = P.n, np.inf, -np.inf  # b has moved: no row is known to be at rest
             self.at_work[:] = np.arange(P.n)
         self.copy_rows_at_work()
+
+    def survey(self) -> tuple[Array, float, float]:
+        """The rows at work and the gap; the rows read, and the bounds on the length of w (`survey` in `sweeps.py`)."""
+        P, read = self.program, np.empty(self.program.n, dtype=np.int32)
+        about = (
+            P.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.way, self.seen, self.m,
+            self.high, self.low, self.at_work, read
+        )  # fmt: skip
+        parts = self.team.parts(entries(P.rows))
+        found = self.team.over(P.n, parts, lambda start, end: survey(*about, start, end))
+        listed, known, gaps, shortest, longest = zip(*found, strict=True)
+        if parts > 1:
+            together = np.concatenate(listed)
+            self.at_work[: together.size] = together
+        self.active, self.gap, self.read = sum(map(len, listed)), sum(gaps), sum(map(len, known))
+        return known[0] if parts == 1 else np.concatenate(known), max(shortest), min(longest)
 
     def copy_rows_at_work(self) -> None:
         """Few rows at work are copied to lie side by side. A copy is used again while they are half of it or more."""

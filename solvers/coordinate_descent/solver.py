@@ -34,6 +34,7 @@ Departures, each with the case that needs it:
 - Length of w. w(alpha) is not the best w that alpha knows: at a large C the slacks of rows that should have none cost
   more than all else, and a slightly longer w has none (dorothea at C = 100: 12 epochs instead of 19). A check finds the
   best multiple of w, which the iterate after it holds.
+- A kernel. w has no coordinates: see `kernel.py`.
 """
 
 from collections.abc import Iterator
@@ -41,9 +42,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from marginbench.harness.model.kernel_dual import KernelDual
 from marginbench.harness.model.programs import BoxDual, Program
-from marginbench.harness.model.solver import Claim, Compiled, Iterate
+from marginbench.harness.model.solver import Claim, Compiled, Iterate, Start
+from marginbench.harness.rowops import Team
 from marginbench.solvers.coordinate_descent.descent import Descent
+from marginbench.solvers.coordinate_descent.kernel import descend
 
 ROUNDING = 1e-13
 """Relative gap at which nothing is left to gain."""
@@ -66,10 +70,14 @@ class CoordinateDescent(Compiled):
 
     seed: int = 0
 
-    accepts = (BoxDual,)
+    accepts = (BoxDual, KernelDual)
     warm_up_rows = 64
+    single = True
 
     def warm_up(self, program: Program) -> None:
+        if isinstance(program, KernelDual):
+            super().warm_up(program)
+            return
         assert isinstance(program, BoxDual)
         head = Descent(program.head(8), self.seed)
         head.sweep()
@@ -81,9 +89,20 @@ class CoordinateDescent(Compiled):
         head.copy_rows_at_work()
         super().warm_up(program)
 
-    def iterates(self, program: Program) -> Iterator[Iterate]:
+    def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
+        if isinstance(program, KernelDual):
+            yield from descend(program, self.seed, start)
+            return
         assert isinstance(program, BoxDual)
-        state, checked, history = Descent(program, self.seed), 0, [np.inf]
+        with Team(program.threads) as team:
+            state = Descent(program, self.seed, team)
+            if start is not None:
+                state.begin(start)
+            yield from self._descend(program, state)
+
+    @staticmethod
+    def _descend(program: BoxDual, state: Descent) -> Iterator[Iterate]:
+        checked, history = 0, [np.inf]
         slow, face_wins, limit, owed = False, False, 0, 0.0  # owed: rows to sweep before the next step on the face
         claim: Claim = ""
         while not claim:

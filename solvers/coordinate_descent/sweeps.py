@@ -101,17 +101,17 @@ def epoch(rows, y, upper, curvature, q, alpha, w, b, rho, at_work, place, runs, 
     return active, largest, smallest, estimate, changed, b
 
 
-@njit(cache=True, fastmath=FAST)
-def survey(rows, y, upper, curvature, q, alpha, w, b, path, seen, m, high, low, at_work, read):
-    """Rows that are not at rest, listed in at_work, and the gap, in storage order.
+@njit(cache=True, fastmath=FAST, nogil=True)
+def survey(rows, y, upper, curvature, q, alpha, w, b, path, seen, m, high, low, at_work, read, start, end):
+    """Of the rows from `start` to before `end` those that are not at rest, and the gap, in storage order.
 
     m_i is the margin as of the w at which row i was last read, and w has since moved by path - seen_i at most, m_i by
     ||x_i|| times that. A row that is at rest whatever its margin in between is passed over; its share of the gap is 0.
-    Returns how many rows are listed, the gap, how many were read (listed in `read`), and the bounds on t within which
-    no row passed over has t m_i = 1.
+    Returns the rows, listed in at_work from `start` on, those that were read, in the same places of `read`, the gap,
+    and the bounds on t within which no row passed over has t m_i = 1.
     """
-    active, gap, count, shortest, longest = 0, 0.0, 0, 0.5, 2.0
-    for i in range(alpha.size):
+    active, gap, count, shortest, longest = start, 0.0, start, 0.5, 2.0
+    for i in range(start, end):
         a, u, c, way = alpha[i], upper[i], curvature[i], path - seen[i]
         g = c * a - 1.0 + m[i]
         if a <= 0.0 and g > high and (g - high) ** 2 > q[i] * way**2:
@@ -127,7 +127,7 @@ def survey(rows, y, upper, curvature, q, alpha, w, b, path, seen, m, high, low, 
         if not ((a <= 0.0 and c * a - slack > high) or (a >= u and c * a - slack < low)):
             at_work[active] = i
             active += 1
-    return active, gap, count, shortest, longest
+    return at_work[start:active], read[start:count], gap, shortest, longest
 
 
 @njit(cache=True, fastmath=FAST)

@@ -19,6 +19,7 @@ Departures, each with the case that needs it:
   down.
 - Samples of the rows, the first with 10 d of each class, with u scaled up, give a first w for a fraction of a pass.
 - Few rows. Where n is less than half of d (leukemia), X is replaced by a factor of X X'.
+- A kernel. L with L L' = K stands for X, as with few rows.
 - Hard margin (upper = inf without curvature): the same method with v_i a constant; alpha is then never capped. If the
   data are not separable, alpha grows without bound along mu with sum_i mu_i y_i (x_i, 1) = 0.
 
@@ -32,11 +33,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numba import njit
 
+from marginbench.harness.model.kernel_dual import KernelDual
+from marginbench.harness.model.needs import Need, system_need
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
-from marginbench.harness.model.solver import Claim, Compiled, Iterate
-from marginbench.harness.rowops import Dense, combine, squared_norms
+from marginbench.harness.model.solver import Claim, Compiled, Iterate, Start
+from marginbench.harness.rowops import Dense, Team, combine, squared_norms
 from marginbench.solvers.newton.gram import add_triangle, products
+from marginbench.solvers.newton.passes import LEAVE, attend
 from marginbench.solvers.newton.smoothing import Block, State, widths
 from marginbench.solvers.newton.systems import DIRECT, check_direct, factor, substitute_back
 
@@ -56,6 +60,9 @@ GAP_SHARE = 0.01
 """Share of the gap before a round on all rows that ||g||^2 / 2 may be after it."""
 SMALLEST_H = 1e-9
 """Below it, v_i / h times the rounding of a margin would be felt in alpha."""
+APART, NEAR = 0.1, 1e-3
+"""||w - w(alpha)|| beside ||w|| from which a start's w and alpha do not belong together; relative gap below which that
+does not matter."""
 ROUNDING = 1e-14
 """Relative gap at which nothing is left to gain."""
 
@@ -67,14 +74,21 @@ class NewtonAugmented(Compiled):
     seed: int = 0
     direct: int = DIRECT
 
-    accepts = (BoxDual,)
+    accepts = (BoxDual, KernelDual)
+    single = True
     warm_up_rows = 64
 
     def __post_init__(self) -> None:
         check_direct(self.direct)
 
+    def needs(self, program: Program) -> Need | None:
+        assert isinstance(program, BoxDual | KernelDual)
+        if isinstance(program, KernelDual):
+            return system_need(program.n)
+        return system_need(program.d) if program.d <= self.direct else None
+
     def refuses(self, program: Program) -> str | None:
-        if not isinstance(program, BoxDual) or not program.curvature.any():
+        if not isinstance(program, BoxDual | KernelDual) or not program.curvature.any():
             return None
         kappa = program.curvature * widths(program)
         if np.ptp(kappa) > 1e-12 * kappa.max(initial=0.0):
@@ -82,32 +96,40 @@ class NewtonAugmented(Compiled):
         return None
 
     def warm_up(self, program: Program) -> None:
-        assert isinstance(program, BoxDual)
+        program = on_rows(program)
         block = Block.of(program.head(self.warm_up_rows))
         state = block.state(np.zeros(block.size), np.zeros(block.n), h=2.0)
         block.minimise(state, tolerance=0.0, limit=2)
         block.gap(state)
         refine(block, state, widen=1.0)
         substitute_back(factor(products(block.rows, 1, block.d) + np.eye(1)), np.ones(1))
-        add_triangle(np.ones((60, 250)), np.ones((60, 250)), np.zeros((60, 60)))  # BLAS
+        add_triangle(np.ones((60, 250)), np.ones((60, 250)), np.zeros((60, 60)), np.empty(3600))  # BLAS
+        block.work.command[0] = LEAVE
+        attend(block.work, 0)
         super().warm_up(program)
 
-    def iterates(self, program: Program, start: tuple[Array, Array] | None = None) -> Iterator[Iterate]:
-        """start: (w, alpha) of another method, w followed by b where the program has the equality."""
+    def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
+        if isinstance(program, KernelDual):
+            small = on_rows(program)
+            yield from (
+                replace(iterate, dual=None) for iterate in self.iterates(small, start and start_on_rows(small, start))
+            )
+            return
         assert isinstance(program, BoxDual)
         if isinstance(program.rows, Dense) and 2 * program.n <= program.d:
-            yield from self._few_rows(program)
+            yield from self._few_rows(program, start)
             return
-        block = Block.of(program, self.direct)
-        large = min(program.n, program.d) > self.direct
+        with Team(program.threads) as team:
+            yield from self._on(Block.of(program, self.direct, team), start)
+
+    def _on(self, block: Block, start: Start | None) -> Iterator[Iterate]:
+        large = min(block.n, block.d) > self.direct
         if start is not None:
-            first = block.state(*start, h=0.3)
-            gap, scale = block.gap(first)
-            first.h = min(0.3, (gap / scale) ** 0.5)  # the gap that a proximal step of width h leaves is near h^2
+            first = begun(block, start, large)
         elif large:
             first = block.state(np.zeros(block.size), np.zeros(block.n), h=widest(block))
         else:
-            first = self._start(block)
+            first = start_on_samples(block, self.seed)
         best, smallest, idle = first, np.inf, 0
         for state, gap, scale in rounds_on_all_rows(block, first) if large else rounds_on_working_sets(block, first):
             idle = 0 if gap < 0.5 * smallest else idle + 1
@@ -120,40 +142,77 @@ class NewtonAugmented(Compiled):
             if done:
                 return
 
-    def _few_rows(self, program: BoxDual) -> Iterator[Iterate]:
+    def _few_rows(self, program: BoxDual, start: Start | None) -> Iterator[Iterate]:
         """The same program on n columns instead of d (leukemia: 38 instead of 7129): x_i <- l_i with L L' = X X'.
 
         Products of rows are all that margins and multipliers depend on. w = X'c for L'c = w of the small program.
         """
         n = program.n
         L = factor(products(program.rows, n, program.d))
-        for iterate in self.iterates(replace(program, X=L)):
+        small = replace(program, X=L)
+        for iterate in self.iterates(small, start and start_on_rows(small, start)):
             assert iterate.dual is not None
             c, w = iterate.dual[:n].copy(), np.zeros(program.d)
             substitute_back(L, c)
             combine(program.rows, np.ones(n), c, w)
             yield replace(iterate, dual=np.append(w, iterate.dual[n:]))
 
-    def _start(self, block: Block) -> State:
-        """The smoothed hinge alone, alpha = 0, on samples of the rows that grow eightfold, with u scaled up.
 
-        h = 2 makes the first step ridge regression on all rows of the sample, which no C and no scale can upset.
-        """
-        classes = [np.flatnonzero(block.y > 0.0), np.flatnonzero(block.y <= 0.0)]
-        cap, parts, rng = max(750, SAMPLE_ROWS * block.size), [], None
-        while 3 * cap < min(rows.size for rows in classes):
-            rng = rng or np.random.default_rng(self.seed)
-            parts.append(sample(block, classes, cap, rng))
-            cap *= SAMPLE_GROWTH
-        theta, hs = np.zeros(block.size), [2.0, 0.5]
-        for part in [*parts, block]:
-            state = part.state(theta, np.zeros(part.n), h=2.0)
-            for h in hs:
-                state.h = h
-                part.minimise(state, tolerance=0.1, limit=100)
-            hs = [0.3]
+def on_rows(program: Program) -> BoxDual:
+    """The same program on rows l_i with L L' = K, where it has a kernel."""
+    assert isinstance(program, BoxDual | KernelDual)
+    if isinstance(program, BoxDual):
+        return program
+    L = factor(program.K.copy())
+    return BoxDual(L, program.y, program.upper, program.curvature, program.equality, threads=program.threads)
+
+
+def start_on_rows(program: BoxDual, start: Start) -> Start:
+    """A start on other rows, as one on these, which have the same products: w is w(alpha) here, as long as that of the
+    start where it has one."""
+    w = program.image(start.alpha)
+    size = float(np.linalg.norm(w))
+    if start.w.size and size > 0.0:
+        w *= float(np.linalg.norm(start.w)) / size
+    return start._replace(w=w)
+
+
+def begun(block: Block, start: Start, large: bool) -> State:
+    """The state of a start. Where its w and alpha are of another C and so far apart that rows near the margin are not
+    known (a9a from C = 0.1 to 0.316: two rounds of three undone), w alone is kept, as after samples."""
+    theta = np.append(start.w, start.b) if block.size > block.d else start.w
+    state = block.state(theta, start.alpha, h=0.3)
+    gap, scale = block.gap(state)
+    away = float(np.linalg.norm((state.pull - theta)[: block.d])) > APART * float(np.linalg.norm(theta[: block.d]))
+    if away and gap > NEAR * scale and not large:
+        state = block.state(theta, np.zeros(block.n), h=0.3)
+        block.minimise(state, tolerance=0.1, limit=100)
         state.h *= SHRINK
-        return state
+    else:
+        state.h = min(0.3, (gap / scale) ** 0.5)  # the gap that a proximal step of width h leaves is near h^2
+    return state
+
+
+def start_on_samples(block: Block, seed: int) -> State:
+    """The smoothed hinge alone, alpha = 0, on samples of the rows that grow eightfold, with u scaled up.
+
+    h = 2 makes the first step ridge regression on all rows of the sample, which no C and no scale can upset.
+    """
+    classes = [np.flatnonzero(block.y > 0.0), np.flatnonzero(block.y <= 0.0)]
+    cap, parts, rng = max(750, SAMPLE_ROWS * block.size), [], None
+    while 3 * cap < min(rows.size for rows in classes):
+        rng = rng or np.random.default_rng(seed)
+        parts.append(sample(block, classes, cap, rng))
+        cap *= SAMPLE_GROWTH
+    theta, hs = np.zeros(block.size), [2.0, 0.5]
+    for part in [*parts, block]:
+        state = part.state(theta, np.zeros(part.n), h=2.0)
+        for h in hs:
+            state.h = h
+            part.minimise(state, tolerance=0.1, limit=100)
+        hs = [0.3]
+    state.h *= SHRINK
+    return state
 
 
 Rounds = Iterator[tuple[State, float, float]]
@@ -206,19 +265,26 @@ def refine(block: Block, state: State, widen: float) -> bool:
     Newton's method does not settle.
     """
     width, least = widen * WIDTH * state.h, min(block.n, 2 * block.size)
-    index, change, moved = settle(state.m, state.alpha, block.upper, width, block.top, least)
+    index, change, moved = settle(block, state, width, least)
     if moved:
         block.pull(change, out=state.pull)
     part = block.take(index)
     small = State(state.theta, state.alpha[index], state.m[index], state.pull, state.h)
-    for _ in range(2 if index.size > 0.2 * block.n else 3):
+    if not tighten(part, small, widen, block.n):
+        return False
+    state.alpha[index], state.pull, state.h = small.alpha, small.pull, small.h
+    block.margins(state.theta, state.m)
+    return True
+
+
+def tighten(part: Block, small: State, widen: float, n: int) -> bool:
+    """The proximal steps of `refine` on the rows that take part, of n. False when Newton's method does not settle."""
+    everything = part.n == n
+    for _ in range(2 if part.n > 0.2 * n else 3):
         tolerance = max(min(0.03, 0.3 * small.h) / widen**2 if small.h > 1e-6 else 0.0, 1e-13)
-        everything = index.size == block.n
         if not part.minimise(small, tolerance, limit=300 if everything else 60) and not everything:
             return False
         small.h = max(small.h * SHRINK, SMALLEST_H)
-    state.alpha[index], state.pull, state.h = small.alpha, small.pull, small.h
-    block.margins(state.theta, state.m)
     return True
 
 
@@ -229,19 +295,37 @@ def sample(block: Block, classes: list[Array], cap: int, rng: np.random.Generato
     return block.take(np.concatenate(chosen), np.concatenate(factors))
 
 
-@njit(cache=True)
-def settle(m, alpha, upper, width, top, least):
+def settle(block: Block, state: State, width: float, least: int) -> tuple[Array, Array, int]:
     """The rows that take part, `least` of them at least; those that do not move to the bound on their side.
 
     Returns their indices, by how much each row moved, and how many did.
     """
-    n, near = m.size, 0
-    for i in range(n):
-        near += -width <= 1.0 - m[i] <= width
+    rows = block.n, block.parts
+    near = sum(block.team.over(*rows, lambda start, end: count_near(state.m, width, start, end)))
     if near < least:
-        width = np.partition(np.abs(1.0 - m), least - 1)[least - 1]
-    index, change, k, moved = np.empty(n, np.int64), np.zeros(n), 0, 0
-    for i in range(n):
+        width = float(np.partition(np.abs(1.0 - state.m), least - 1)[least - 1])
+    index, change = np.empty(block.n, np.int64), np.zeros(block.n)
+    at = state.m, state.alpha, block.upper, width, block.top, index, change
+    some, moved = zip(*block.team.over(*rows, lambda start, end: settle_some(*at, start, end)), strict=True)
+    return some[0] if block.parts == 1 else np.concatenate(some), change, sum(moved)
+
+
+@njit(cache=True, nogil=True)
+def count_near(m, width, start, end):
+    """Rows with |1 - m_i| <= width."""
+    near = 0
+    for i in range(start, end):
+        near += -width <= 1.0 - m[i] <= width
+    return near
+
+
+@njit(cache=True, nogil=True)
+def settle_some(m, alpha, upper, width, top, index, change, start, end):
+    """`settle` of the rows from `start` to before `end`, the places of `index` from `start` on: those that take part,
+    and how many moved.
+    """
+    k, moved = start, 0
+    for i in range(start, end):
         z = 1.0 - m[i]
         if -width <= z <= top + width or 0.0 < alpha[i] < upper[i]:
             index[k], k = i, k + 1
@@ -250,4 +334,4 @@ def settle(m, alpha, upper, width, top, least):
         if bound != alpha[i]:
             change[i] = bound - alpha[i]
             alpha[i], moved = bound, moved + 1
-    return index[:k], change, moved
+    return index[start:k], moved

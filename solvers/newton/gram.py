@@ -70,12 +70,17 @@ def _add_outer(rows, i, scale, G):
     return dense if is_dense_type(rows) else csr
 
 
-def update_gram(rows, v, F, in_G, changed, bias, G):
+def update_gram(rows, v, F, in_G, bias, G, room, start, end):
     """G, the lower triangle of sum v_i z_i z_i' over in_G, becomes that over F, and in_G becomes F.
 
-    z = x, with a 1 appended where `bias`. changed: the rows that enter or leave; many dense ones are left to BLAS.
-    For compiled code only, as the next.
+    Of the rows from `start` to before `end`. z = x, with a 1 appended where `bias`. Many dense rows are left to BLAS,
+    in the memory of `room`. For compiled code only, as the next.
     """
+
+
+def room_for(rows, d: int) -> int:
+    """How many numbers `update_gram` needs room for: two blocks of dense rows, and a panel of their product."""
+    return (2 * BLOCK + PANEL) * d if isinstance(rows, Dense) else 0
 
 
 def row_products(rows, index, d):
@@ -89,10 +94,10 @@ def products(rows, n, d):
 
 
 @overload(update_gram, jit_options={"fastmath": FAST})
-def _update_gram(rows, v, F, in_G, changed, bias, G):
-    def one_by_one(rows, v, F, in_G, changed, bias, G):
+def _update_gram(rows, v, F, in_G, bias, G, room, start, end):
+    def one_by_one(rows, v, F, in_G, bias, G, room, start, end):
         d = G.shape[0] - bias
-        for i in range(F.size):
+        for i in range(start, end):
             if F[i] != in_G[i]:
                 weight = v[i] if F[i] else -v[i]
                 add_outer(rows, i, weight, G)
@@ -101,23 +106,26 @@ def _update_gram(rows, v, F, in_G, changed, bias, G):
                     G[d, d] += weight
                 in_G[i] = F[i]
 
-    def dense(rows, v, F, in_G, changed, bias, G):
-        d = G.shape[0] - bias
+    def dense(rows, v, F, in_G, bias, G, room, start, end):
+        d, changed = G.shape[0] - bias, np.int64(0)
+        for i in range(start, end):
+            changed += F[i] != in_G[i]
         if changed * d * d > SMALL:
-            add_panels(rows.X, v, F, in_G, changed, bias, G)
+            add_panels(rows.X, v, F, in_G, changed, bias, G, room, start, end)
         else:
-            one_by_one_(rows, v, F, in_G, changed, bias, G)
+            one_by_one_(rows, v, F, in_G, bias, G, room, start, end)
 
     one_by_one_ = register_jitable(one_by_one)
     return dense if is_dense_type(rows) else one_by_one
 
 
 @njit(cache=True, fastmath=FAST)
-def add_panels(X, v, F, in_G, changed, bias, G):
+def add_panels(X, v, F, in_G, changed, bias, G, room, start, end):
     """`update_gram` by products of matrices. Rows that leave have the opposite sign on one side."""
-    d, k = X.shape[1], 0
-    Z, signed = np.zeros((d, min(BLOCK, changed))), np.zeros((d, min(BLOCK, changed)))
-    for i in range(F.size):
+    d, k, width = X.shape[1], 0, min(BLOCK, changed)
+    size = d * width
+    Z, signed, panel = room[:size].reshape(d, width), room[size : 2 * size].reshape(d, width), room[2 * size :]
+    for i in range(start, end):
         if F[i] != in_G[i]:
             weight = v[i] if F[i] else -v[i]
             for j in range(d):
@@ -127,20 +135,24 @@ def add_panels(X, v, F, in_G, changed, bias, G):
             if bias:
                 G[d, d] += weight
             in_G[i], k, changed = F[i], k + 1, changed - 1
-            if k == Z.shape[1] or changed == 0:
+            if k == width or changed == 0:
                 for j in range(d):
-                    for l in range(k, Z.shape[1]):
-                        Z[j, l] = 0.0
-                add_triangle(signed, Z, G)
+                    for l in range(k, width):
+                        Z[j, l], signed[j, l] = 0.0, 0.0
+                add_triangle(signed, Z, G, panel)
                 k = 0
 
 
 @njit(cache=True)
-def add_triangle(A, B, G):
-    """The lower triangle of G += A B', by panels of rows; of the other half little is computed."""
+def add_triangle(A, B, G, room):
+    """The lower triangle of G += A B', by panels of rows; of the other half little is computed.
+
+    room: memory for a panel of the product.
+    """
     for start in range(0, len(A), PANEL):
         end = min(start + PANEL, len(A))
-        part = np.dot(A[start:end], B[:end].T)
+        part = room[: (end - start) * end].reshape(end - start, end)
+        np.dot(A[start:end], B[:end].T, part)
         for j in range(start, end):
             for l in range(j + 1):
                 G[j, l] += part[j - start, l]
@@ -151,7 +163,7 @@ def _row_products(rows, index, d):
     def dense(rows, index, d):
         Z, K = np.empty((index.size, d)), np.zeros((index.size, index.size))
         copy_dense(rows.X, index, Z)
-        add_triangle(Z, Z, K)
+        add_triangle(Z, Z, K, np.empty(PANEL * index.size))
         return K
 
     def csr(rows, index, d):

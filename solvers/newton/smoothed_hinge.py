@@ -24,8 +24,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from marginbench.harness.model.needs import Need, system_need
 from marginbench.harness.model.programs import Program, RegularisedRisk, SmoothedHinge, SquaredHinge
 from marginbench.harness.model.solver import Claim, Compiled, Iterate
+from marginbench.harness.rowops import ALONE, Team
 from marginbench.solvers.newton.smoothing import Block, State
 from marginbench.solvers.newton.systems import DIRECT, check_direct
 
@@ -50,6 +52,10 @@ class NewtonSmoothedHinge(Compiled):
     def __post_init__(self) -> None:
         check_direct(self.direct)
 
+    def needs(self, program: Program) -> Need | None:
+        assert isinstance(program, RegularisedRisk)
+        return system_need(program.d) if program.d <= self.direct else None
+
     def refuses(self, program: Program) -> str | None:
         assert isinstance(program, RegularisedRisk)
         if not isinstance(program.loss, SmoothedHinge | SquaredHinge):
@@ -60,7 +66,10 @@ class NewtonSmoothedHinge(Compiled):
 
     def iterates(self, program: Program) -> Iterator[Iterate]:
         assert isinstance(program, RegularisedRisk)
-        block = block_of(program, self.direct)
+        with Team(program.threads) as team:
+            yield from self._on(block_of(program, self.direct, team))
+
+    def _on(self, block: Block) -> Iterator[Iterate]:
         state = block.state(np.zeros(block.size), np.zeros(block.n), h=0.0)
         target, fall, settled = block.kappa, FALL, None
         block.kappa = max(target, START)
@@ -104,13 +113,13 @@ class NewtonSmoothedHinge(Compiled):
         return Iterate(state.theta, state.alpha, claim, info=info)
 
 
-def block_of(program: RegularisedRisk, direct: int) -> Block:
+def block_of(program: RegularisedRisk, direct: int, team: Team = ALONE) -> Block:
     u = program.weight / program.lam
     if isinstance(program.loss, SmoothedHinge):
         upper, v, delta = u, u, program.loss.delta
     else:
         upper, v, delta = np.full(program.n, np.inf), 2.0 * u, 1.0
-    return Block(program.rows, program.y, upper, v, delta, program.d, program.intercept, direct)
+    return Block(program.rows, program.y, upper, v, delta, program.d, program.intercept, direct, team=team)
 
 
 def follow(block: Block, state: State, delta: float) -> None:

@@ -12,18 +12,39 @@ the smoothed hinge with delta = h.
 Newton's matrix is diag(1, 0) + sum_F v_i (x_i, 1)(x_i, 1)' / (h + kappa), F = {i: 0 < p_i < u_i}: see `systems.py`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
 
+from marginbench.harness.model.kernel_dual import KernelDual
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual
-from marginbench.harness.rowops import CSR, FAST, Dense, add, combine, margins, read_only, squared_norms, take
-from marginbench.solvers.newton.systems import DIRECT, PRODUCTS, new_system, rebuild, solve, switch
+from marginbench.harness.rowops import ALONE, CSR, FAST, Dense, Team, entries, read_only
+from marginbench.solvers.newton.passes import (
+    DERIVE,
+    KAPPA,
+    LENGTH,
+    RESPOND,
+    TRY,
+    H,
+    Work,
+    attend,
+    dismiss,
+    new_work,
+    together,
+    total,
+)
+from marginbench.solvers.newton.systems import DIRECT, PRODUCTS, bring_up_to_date, rebuild, solve, switch
 
 ROUNDING = 1e-18
 """Newton's decrement g'H^-1 g, relative to the objective, from which on a gradient that does not shrink is rounding."""
+
+
+LONGEST = 1e12
+"""A step that goes on beyond this many times its length has no end."""
 
 
 @dataclass
@@ -40,14 +61,13 @@ class State:
         return State(self.theta.copy(), self.alpha.copy(), self.m.copy(), self.pull.copy(), self.h)
 
 
-def widths(program: BoxDual) -> Array:
+def widths(program: BoxDual | KernelDual) -> Array:
     """v_i: u_i, or 1/c_i where u_i = inf; without either (hard margin) a constant of the scale of 1 / ||x||^2."""
     if np.isfinite(program.upper).all():
         return program.upper
     if (program.curvature > 0.0).all():
         return 1.0 / program.curvature
-    q = squared_norms(program.rows, program.n)
-    return np.full(program.n, 1e4 / max(q.mean(), 1e-300))
+    return np.full(program.n, 1e4 / max(program.squares().mean(), 1e-300))
 
 
 class Block:
@@ -67,36 +87,42 @@ class Block:
         bias: bool,
         direct: int = DIRECT,
         products: int = PRODUCTS,
+        team: Team = ALONE,
     ) -> None:
         self.rows, self.y, self.kappa, self.d, self.bias = rows, read_only(y), kappa, d, bias
         self.upper, self.v = read_only(upper), read_only(v)
         self.n, self.size = y.size, d + bias
         self.top = kappa if upper.max(initial=0.0) < np.inf else np.inf  # at 1 - m_i > top, l_i has slope u_i
-        self.system, self.steps = new_system(self.n, self.size, direct, products), 0
+        self.team, self.parts, self.steps = team, team.parts(entries(rows)), 0
+        limits = direct, products
+        self.work = new_work(rows, self.y, self.upper, self.v, self.size, bias, limits, self.parts)
+        self.system = self.work.system
 
     @classmethod
-    def of(cls, program: BoxDual, direct: int = DIRECT) -> "Block":
+    def of(cls, program: BoxDual, direct: int = DIRECT, team: Team = ALONE) -> "Block":
         v = widths(program)
         kappa = float((program.curvature * v).max(initial=0.0)) if program.curvature.any() else 0.0
-        return cls(program.rows, program.y, program.upper, v, kappa, program.d, program.equality, direct)
+        return cls(
+            program.rows, program.y, program.upper, v, kappa, program.d, program.equality, direct=direct, team=team
+        )
 
     def take(self, index: Array, factor: float | Array = 1.0) -> "Block":
-        rows, upper, v = take(self.rows, index), factor * self.upper[index], factor * self.v[index]
+        rows, upper, v = self.team.take(self.rows, index), factor * self.upper[index], factor * self.v[index]
         limits = self.system.direct, self.system.products
-        return Block(rows, self.y[index], upper, v, self.kappa, self.d, self.bias, *limits)
+        return Block(rows, self.y[index], upper, v, self.kappa, self.d, self.bias, *limits, self.team)
 
     def state(self, theta: Array, alpha: Array, h: float) -> State:
         return State(theta, alpha, self.margins(theta), self.pull(alpha), h)
 
     def margins(self, theta: Array, out: Array | None = None) -> Array:
         m = np.empty(self.n) if out is None else out
-        margins(self.rows, self.y, theta, theta[-1] if self.bias else 0.0, m)
+        self.team.margins(self.rows, self.y, theta, theta[-1] if self.bias else 0.0, m)
         return m
 
     def pull(self, alpha: Array, out: Array | None = None) -> Array:
         """out + sum_i alpha_i y_i (x_i, 1)"""
         total = np.zeros(self.size) if out is None else out
-        balance = combine(self.rows, self.y, alpha, total)
+        balance = self.team.combine(self.rows, self.y, alpha, total)
         if self.bias:
             total[-1] += balance
         return total
@@ -116,7 +142,9 @@ class Block:
                 return np.inf, 1.0
             P = 0.5 * float(w @ w) / least**2
             return P - 0.5 * (state.alpha.sum() / reach) ** 2, P or 1.0
-        loss, terms = losses(state.m, state.alpha, self.upper, self.v, self.kappa)
+        about = state.m, state.alpha, self.upper, self.v, self.kappa
+        found = self.team.over(self.n, self.parts, lambda start, end: losses(*about, start, end))
+        loss, terms = map(sum, zip(*found, strict=True))
         gap = terms + 0.5 * float((w - pull) @ (w - pull))
         if self.bias:
             gap += abs(float(state.theta[-1] * state.pull[-1]))
@@ -128,31 +156,57 @@ class Block:
         pull includes the rows held elsewhere. False when `limit` steps did not bring ||g|| below tolerance ||w||.
         """
         p = state.alpha.copy()
-        loss = (state.alpha, self.upper, self.v, state.h, self.kappa)
-        at = (state.theta, state.m, p, state.pull)
-        solved, self.steps = newton(self.rows, self.y, self.bias, loss, self.system, at, tolerance, limit)
+        work = self.work._replace(alpha=state.alpha, m=state.m, p=p)
+        if self.parts == 1:
+            work = work._replace(pulls=state.pull[None])
+        work.numbers[H], work.numbers[KAPPA] = state.h, self.kappa
+        solved, self.steps = self._led(work, lambda: newton(work, state.theta, state.pull, tolerance, limit))
         state.alpha = p
         return solved
 
     def solve(self, g: Array, s: float, accuracy: float = 1e-10) -> Array:
         """H^-1 g for the rows of `system.F`."""
-        return solve(self.rows, self.v, self.bias, self.system, g, s, accuracy)
+        return self._led(self.work, lambda: solve(self.work, g, s, accuracy))
+
+    def gram(self) -> Array:
+        """sum_i v_i (x_i, 1)(x_i, 1)' over the rows of `system.F`, its lower triangle."""
+        k = int(self.system.F.sum())
+        self._led(self.work, lambda: bring_up_to_date(self.work, k))
+        return np.tril(self.system.G.sum(axis=0) if self.parts > 1 else self.system.G[0])
+
+    def _led(self, work: Work, do: Callable[[], Any]) -> Any:
+        """What the first thread does, while the others attend to the passes that it asks for."""
+
+        def take_part(part: int) -> Any:
+            if part > 0:
+                return attend(work, part)
+            try:
+                return do()
+            finally:
+                dismiss(work)
+
+        return self.team.each(self.parts, take_part)[0]
 
 
-@njit(cache=True, fastmath=FAST)
-def newton(rows, y, bias, loss, system, at, tolerance, limit):
-    """Semismooth Newton on g = 0 from (theta, m, p, pull) = `at`, in place.
+@njit(cache=True, fastmath=FAST, nogil=True)
+def newton(work, theta, pull, tolerance, limit):
+    """Semismooth Newton on g = 0 from theta, the m and p of `work`, and their pull, in place.
 
     Did ||g|| fall to tolerance ||w||, and in how many steps?
     """
-    alpha, upper, v, h, kappa = loss
-    theta, m, p, pull = at
+    m, p, step, bias = work.m, work.p, work.step, work.bias
     if m.size == 0 and bias:
         return False, 0  # nothing here binds b
-    d, dm, g = theta.size - bias, np.empty(m.size), np.empty(theta.size)
+    d, g = theta.size - bias, np.empty(theta.size)
     length, slope, rebuilt, size = 0.0, -np.inf, False, np.inf
+    work.numbers[LENGTH] = 0.0
     for steps in range(limit + 1):
-        changed = respond(rows, y, m, alpha, upper, v, h, kappa, p, system.F, pull, bias)
+        together(RESPOND, work)
+        changed = total(work.sums[:, 0])
+        if len(work.pulls) > 1:
+            for part in range(len(work.pulls)):
+                for j in range(pull.size):
+                    pull[j] += work.pulls[part, j]
         before, size, norm = size, 0.0, 0.0
         for j in range(g.size):
             g[j] = theta[j] - pull[j] if j < d else -pull[j]
@@ -163,25 +217,25 @@ def newton(rows, y, bias, loss, system, at, tolerance, limit):
         if length > 0.0 and size > 0.5 * before:
             if length == 1.0 and changed == 0:
                 # A full step on an unchanged F is exact, and the next refines it. If not, the system is to blame.
-                solved = switch(system, d) or solved
+                solved = switch(work.system, d) or solved
             # All rows alike and b free: w = 0, beside which no gradient is small.
             solved = solved or -slope <= ROUNDING * (norm**2 + abs(weighted(p, m)))
         if solved or steps == limit:
             return solved, steps
         # Conjugate gradients need not solve better than F is known; the root makes the end faster than linear.
         accuracy, slope = min(0.03, (size / norm) ** 0.5) if norm > 0.0 else 0.1, 0.0
-        step = solve(rows, v, bias, system, g, h + kappa, accuracy)
+        x = solve(work, g, work.numbers[H] + work.numbers[KAPPA], accuracy)
         for j in range(step.size):
-            step[j] = -step[j]
+            step[j] = -x[j]
             slope += g[j] * step[j]
-        length = advance(rows, y, theta, m, alpha, upper, v, h, kappa, p, slope, step, dm, bias)
+        length = advance(work, theta, slope)
         if np.isinf(length):
             return False, steps  # unbounded in b: the rows of one class are all held elsewhere
         if length == 0.0 and rebuilt:
             return True, steps  # as near as rounding allows
         rebuilt = length == 0.0
         if rebuilt:
-            rebuild(system)  # no descent: once more, by a new system
+            rebuild(work.system)  # no descent: once more, by a new system
     return False, limit
 
 
@@ -195,46 +249,23 @@ def weighted(p, m):
 
 
 @njit(cache=True, fastmath=FAST)
-def respond(rows, y, m, alpha, upper, v, h, kappa, p, F, pull, bias):
-    """p and F = {0 < p_i < u_i} of the margins m, and pull by what p has changed; returns how many rows changed F."""
-    changed, balance = 0, 0.0
-    for i in range(m.size):
-        a = (h * alpha[i] + v[i] * (1.0 - m[i])) / (h + kappa)
-        free = 0.0 < a < upper[i]
-        a = a if free else (0.0 if a <= 0.0 else upper[i])
-        if free != F[i]:
-            F[i] = free
-            changed += 1
-        if a != p[i]:
-            scale = (a - p[i]) * y[i]
-            add(rows, i, scale, pull)
-            balance += scale
-            p[i] = a
-    if bias:
-        pull[-1] += balance
-    return changed
+def advance(work, theta, slope):
+    """theta moved along the step, on which the derivative at 0 is `slope`; returns how far (`line_search`).
 
-
-@njit(cache=True, fastmath=FAST)
-def advance(rows, y, theta, m, alpha, upper, v, h, kappa, p, slope, step, dm, bias):
-    """theta and m moved along `step`, on which the derivative at 0 is `slope`; returns how far (`line_search`)."""
-    margins(rows, y, step, step[-1] if bias else 0.0, dm)
-    rest, curve = slope, 0.0
-    for i in range(m.size):
-        rest += p[i] * dm[i]
-    for j in range(step.size - bias):
+    m follows with the next pass.
+    """
+    step, curve = work.step, 0.0
+    for j in range(step.size - work.bias):
         curve += step[j] * step[j]
-    length = line_search(m, dm, alpha, upper, v, h, kappa, slope, rest, curve)
-    if 0.0 < length < np.inf:
-        for j in range(step.size):
-            theta[j] += length * step[j]
-        for i in range(m.size):
-            m[i] += length * dm[i]
+    length = line_search(work, slope, curve)
+    work.numbers[LENGTH] = length if length < np.inf else 0.0
+    for j in range(step.size):
+        theta[j] += work.numbers[LENGTH] * step[j]
     return length
 
 
 @njit(cache=True, fastmath=FAST)
-def line_search(m, dm, alpha, upper, v, h, kappa, slope, rest, curve):
+def line_search(work, slope, curve):
     """The zero of s -> rest + s curve - sum_i p_i(m + s dm) dm_i, to a fifth of its value at 0, which is `slope`.
 
     The function is piecewise linear and increasing: Newton's method inside a bracket. 0 if s = 0 is no descent, inf if
@@ -242,37 +273,44 @@ def line_search(m, dm, alpha, upper, v, h, kappa, slope, rest, curve):
     """
     if not slope < 0.0:
         return 0.0
-    s, low, high = 1.0, 0.0, np.inf
-    for _ in range(60):
-        derivative, second = rest + s * curve, curve
-        for i in range(m.size):
-            a = (h * alpha[i] + v[i] * (1.0 - m[i] - s * dm[i])) / (h + kappa)
-            if a >= upper[i]:
-                derivative -= upper[i] * dm[i]
-            elif a > 0.0:
-                derivative -= a * dm[i]
-                second += v[i] / (h + kappa) * dm[i] * dm[i]
+    s, low, high, rest = 1.0, 0.0, np.inf, 0.0
+    for trial in range(60):
+        work.numbers[LENGTH] = s
+        together(TRY if trial else DERIVE, work)
+        if trial == 0:
+            rest = slope + total(work.sums[:, 2])
+        derivative, second = rest + s * curve - total(work.sums[:, 0]), curve + total(work.sums[:, 1])
         if abs(derivative) <= -0.2 * slope:
             return s
-        if derivative > 0.0:
-            high = s
-        else:
-            low = s
-        s -= derivative / second if second > 0.0 else 0.0
-        if high == np.inf:
-            s = min(s, 4.0 * low) if s > low else 4.0 * low
-            if s > 1e12:
-                return np.inf
-        elif not low < s < high:
-            s = 0.5 * (low + high)
+        s, low, high = next_length(s, low, high, derivative, second)
+        if s > LONGEST:
+            return np.inf
     return s
 
 
-@njit(cache=True, fastmath=FAST)
-def losses(m, alpha, upper, v, kappa):
-    """sum_i l_i(z_i), and sum_i l_i(z_i) - alpha_i z_i + c_i alpha_i^2 / 2 >= 0; z_i = 1 - m_i, c_i = kappa / v_i."""
+@njit(cache=True, fastmath=FAST, nogil=True)
+def next_length(s, low, high, derivative, second):
+    """(s, low, high): the next length to try, and the bracket. A length is at most quadrupled."""
+    if derivative > 0.0:
+        high = s
+    else:
+        low = s
+    s -= derivative / second if second > 0.0 else 0.0
+    if high == np.inf:
+        s = min(s, 4.0 * low) if s > low else 4.0 * low
+    elif not low < s < high:
+        s = 0.5 * (low + high)
+    return s, low, high
+
+
+@njit(cache=True, fastmath=FAST, nogil=True)
+def losses(m, alpha, upper, v, kappa, start, end):
+    """sum_i l_i(z_i), and sum_i l_i(z_i) - alpha_i z_i + c_i alpha_i^2 / 2 >= 0; z_i = 1 - m_i, c_i = kappa / v_i.
+
+    Over the rows from `start` to before `end`.
+    """
     loss, terms = 0.0, 0.0
-    for i in range(m.size):
+    for i in range(start, end):
         z, c = 1.0 - m[i], kappa / v[i] if kappa > 0.0 else 0.0
         best = 0.0 if z <= 0.0 else min(z / c, upper[i]) if c > 0.0 else upper[i]
         loss += best * z - 0.5 * c * best * best

@@ -9,14 +9,13 @@
   the rows of F alone, preconditioned by the diagonal of H.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
-from marginbench.harness.model.problem import Array, InputError
+from marginbench.harness.model.problem import InputError
 from marginbench.harness.rowops import FAST, add, dot
-from marginbench.solvers.newton.gram import add_squares, row_products, update_gram
+from marginbench.solvers.newton.gram import add_squares, row_products
+from marginbench.solvers.newton.passes import FREE, MULTIPLY, SCALE, UPDATE, together
 
 DIRECT = 3000
 """The largest dense system."""
@@ -25,53 +24,35 @@ PRODUCTS = 2000
 MOST, SWITCHED, BY_ROWS, CUT_SHORT = range(4)
 
 
-class System(NamedTuple):
-    """What is kept of H from one solution to the next; F is a mask that its owner changes between two solutions.
-
-    memory: MOST, the most rows that G has held since it was built, 0 before; SWITCHED, the cheaper of the dense systems
-    has failed; BY_ROWS, the last solution was that of the small system; CUT_SHORT, that of conjugate gradients at their
-    limit.
-    """
-
-    F: Array
-    in_G: Array
-    G: Array
-    memory: Array
-    direct: int
-    products: int
-
-
 def check_direct(direct: int) -> None:
     if not isinstance(direct, int) or direct < 0:
         raise InputError(f"solver.direct={direct}: needs the size of the largest dense system, at least 0")
 
 
-def new_system(n: int, size: int, direct: int = DIRECT, products: int = PRODUCTS) -> System:
-    """Memory for G is reserved here; its pages are first touched by the solution that forms it."""
-    order = size if size - 1 <= direct else 0
-    G, memory = np.empty((order, order)), np.zeros(4, np.int64)
-    return System(np.zeros(n, np.bool_), np.zeros(n, np.bool_), G, memory, direct, products)
-
-
-@njit(cache=True, fastmath=FAST)
-def solve(rows, v, bias, system, g, s, accuracy):
+@njit(cache=True, fastmath=FAST, nogil=True)
+def solve(work, g, s, accuracy):
     """H^-1 g. accuracy: of conjugate gradients, ||H x - g|| <= accuracy ||g||."""
-    index, d = members(system.F), g.size - bias
-    k, system.memory[CUT_SHORT] = index.size, 0
+    rows, v, bias, system, k = work.rows, work.v, work.bias, work.system, np.int64(0)
+    for i in range(system.F.size):
+        k += system.F[i]
+    d, system.memory[CUT_SHORT] = g.size - bias, 0
     if k == 0:
         return along_b(v, bias, g, s)
     if d > system.direct and k > system.direct:
-        return by_products(rows, v, bias, system, index, g, s, accuracy)
+        return by_products(work, members(system, k), g, s, accuracy)
     # G is kept from step to step, the small system is not: a product of sparse rows is expensive (one-hot, d = 123).
     cheaper = 2 * k < d
     system.memory[BY_ROWS] = d > system.direct or (k < d and cheaper != system.memory[SWITCHED])
     if system.memory[BY_ROWS]:
-        return by_rows(rows, v, bias, index, g, s)
-    bring_up_to_date(rows, v, bias, system, k)
-    H = np.empty(system.G.shape)
+        return by_rows(rows, v, bias, members(system, k), g, s)
+    bring_up_to_date(work, k)
+    H = np.empty(system.G.shape[1:])
     for j in range(g.size):
         for l in range(j + 1):
-            H[j, l] = system.G[j, l] / s
+            H[j, l] = system.G[0, j, l]
+            for part in range(1, len(system.G)):
+                H[j, l] += system.G[part, j, l]
+            H[j, l] /= s
         H[j, j] += 1.0 if j < d else 0.0
     x = g.copy()
     substitute(factor(H), x)
@@ -79,13 +60,14 @@ def solve(rows, v, bias, system, g, s, accuracy):
 
 
 @njit(cache=True)
-def members(F):
-    """The indices of a mask."""
-    index, k = np.empty(F.size, np.int64), 0
-    for i in range(F.size):
-        index[k] = i
-        k += F[i]
-    return index[:k]
+def members(system, k):
+    """The indices of the k rows of F."""
+    index, found = system.listed[:k], 0
+    for i in range(system.F.size):
+        if system.F[i]:
+            index[found] = i
+            found += 1
+    return index
 
 
 @njit(cache=True)
@@ -127,21 +109,22 @@ def along_b(v, bias, g, s):
     return x
 
 
-@njit(cache=True)
-def bring_up_to_date(rows, v, bias, system, k):
+@njit(cache=True, nogil=True)
+def bring_up_to_date(work, k):
     """G <- that of the k rows of F."""
-    F, in_G, G, memory, changed = system.F, system.in_G, system.G, system.memory, 0
+    F, in_G, G, memory, changed = work.system.F, work.system.in_G, work.system.G, work.system.memory, 0
     for i in range(F.size):
         changed += F[i] != in_G[i]
     if memory[MOST] == 0 or changed > 0.7 * k or k < 0.3 * memory[MOST]:
         # Cheaper than the update, or so much has left that what remains is mostly rounding.
-        for j in range(len(G)):
-            for l in range(j + 1):
-                G[j, l] = 0.0
+        for part in range(len(G)):
+            for j in range(G.shape[1]):
+                for l in range(j + 1):
+                    G[part, j, l] = 0.0
         for i in range(F.size):
             in_G[i] = False
-        memory[MOST], changed = k, k
-    update_gram(rows, v, F, in_G, changed, bias, G)
+        memory[MOST] = k
+    together(UPDATE, work)
     memory[MOST] = max(memory[MOST], k)
 
 
@@ -169,30 +152,28 @@ def by_rows(rows, v, bias, index, g, s):
 
 
 @njit(cache=True, fastmath=FAST)
-def by_products(rows, v, bias, system, index, g, s, accuracy):
+def by_products(work, index, g, s, accuracy):
     """Conjugate gradients with the diagonal of H as preconditioner."""
-    diagonal, d, size = np.ones(g.size), g.size - bias, 0.0
+    rows, v, bias, diagonal, size = work.rows, work.v, work.bias, np.ones(g.size), 0.0
+    d, p, parts = g.size - bias, work.step, work.products
+    work.numbers[SCALE], work.numbers[FREE] = s, index.size
     if bias:
         diagonal[d] = 0.0
     for i in index:
         add_squares(rows, i, v[i] / s, diagonal)
         if bias:
             diagonal[d] += v[i] / s
-    x, r, p, Hp, rz = np.zeros(g.size), g.copy(), np.empty(g.size), np.empty(g.size), 0.0
+    x, r, Hp, rz = np.zeros(g.size), g.copy(), parts[0], 0.0
     for j in range(g.size):
         p[j] = r[j] / diagonal[j]
         rz += r[j] * p[j]
         size += g[j] * g[j]
-    for _ in range(system.products):
-        pHp, b = 0.0, p[-1] if bias else 0.0
+    for _ in range(work.system.products):
+        together(MULTIPLY, work)
+        pHp = 0.0
         for j in range(g.size):
-            Hp[j] = p[j] if j < d else 0.0
-        for i in index:
-            pull = v[i] / s * (dot(rows, i, p) + b)
-            add(rows, i, pull, Hp)
-            if bias:
-                Hp[d] += pull
-        for j in range(g.size):
+            for part in range(1, len(parts)):
+                Hp[j] += parts[part, j]
             pHp += p[j] * Hp[j]
         length, rest, before, rz = rz / pHp, 0.0, rz, 0.0
         for j in range(g.size):
@@ -204,7 +185,7 @@ def by_products(rows, v, bias, system, index, g, s, accuracy):
             return x
         for j in range(g.size):
             p[j] = r[j] / diagonal[j] + rz / before * p[j]
-    system.memory[CUT_SHORT] = 1
+    work.system.memory[CUT_SHORT] = 1
     return x
 
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -99,8 +99,9 @@ def test_what_a_backend_requires_is_in_the_extra_it_names(name):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = {"": project["dependencies"], **project["optional-dependencies"]}
     for module, extra in make(name).requires.items():
-        package = {"sklearn": "scikit-learn"}.get(module, module)
-        assert any(line.startswith(f"{package}>=") for line in extras[extra])
+        packages = {"sklearn": ["scikit-learn"], "liblinear": ["liblinear-official", "liblinear-multicore"]}
+        names = packages.get(module, [module, f"{module}-official"])
+        assert any(line.startswith(f"{package}>=") for line in extras[extra] for package in names)
 
 
 def examples():
@@ -109,7 +110,8 @@ def examples():
     ones = np.ones(y.size)
     risks = [RegularisedRisk(X, y, 0.7, ones, loss) for loss in (Hinge(), SmoothedHinge(0.5), SquaredHinge())]
     box = BoxDual(X, y, C, np.zeros(y.size), equality=True)
-    return [primal_qp(X, y, C), largest_margin(*data(n=12, shift=3.0)[:2]), box, *risks]
+    boxes = [box, replace(box, upper=ones)]  # with weights, and without
+    return [primal_qp(X, y, C), largest_margin(*data(n=12, shift=3.0)[:2]), *boxes, *risks]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,8 @@ def test_importing_an_adapter_imports_no_library():
         target(yaml.safe_load((ROOT / "conf" / "solver" / f"{n}.yaml").read_text())).__module__ for n in BACKENDS
     }
     libraries = (
-        "cvxpy osqp clarabel scs sklearn highspy piqp proxsuite qpalm daqp qtqp cvxopt quadprog rehline skglm snapml"
+        "cvxpy osqp clarabel scs sklearn highspy piqp proxsuite qpalm daqp qtqp cvxopt quadprog rehline skglm snapml "
+        "qoco qpsolvers coptpy cplex gurobipy liblinear libsvm"
     )
     code = f"import sys, {', '.join(sorted(modules))}; print(*set('{libraries}'.split()) & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

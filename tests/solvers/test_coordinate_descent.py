@@ -163,13 +163,13 @@ def test_a_check_passes_over_rows_that_are_surely_at_rest(C):
         state.check()
         at_work, everything = np.empty(2000, np.int32), np.empty(2000, np.int32)
         m, norm2 = np.empty(2000), state.w @ state.w
-        active, gap, read, *bounds = survey(
+        listed, read, gap, *bounds = survey(
             state.program.rows, y, problem.upper, problem.curvature, state.q, state.alpha, state.w, 0.0, 1.0,
-            np.full(2000, -np.inf), m, state.high, state.low, at_work, everything
+            np.full(2000, -np.inf), m, state.high, state.low, at_work, everything, 0, 2000
         )  # fmt: skip
-        assert (read, bounds) == (2000, [0.5, 2.0])
+        assert (read.size, bounds) == (2000, [0.5, 2.0])
         assert gap == pytest.approx(state.gap, rel=1e-9, abs=1e-12)
-        np.testing.assert_array_equal(at_work[:active], state.at_work[: state.active])
+        np.testing.assert_array_equal(listed, state.at_work[: state.active])
         best = best_length(m, everything, state.alpha, problem.upper, norm2, 0.5, 2.0)
         values = [0.5 * t**2 * norm2 + problem.upper @ np.maximum(0.0, 1.0 - t * m) for t in (best, state.length)]
         assert values[1] == pytest.approx(values[0], rel=1e-9)

@@ -54,7 +54,7 @@ def test_a_name_would_be_found(tmp_path):
     (tmp_path / "a.js").write_text("if (name === 'osqp') x();")
     assert "auto" in literals(tmp_path / "a.py") & set(SOLVERS)
     assert "osqp" in literals(tmp_path / "a.js") & set(SOLVERS)
-    assert {"report.js", "report.html.j2"} <= {path.name for path in FILES}
+    assert {"charts.js", "report.html.j2"} <= {path.name for path in FILES}
 
 
 def test_there_is_one_base_line_and_a_memory_field_is_a_field():
@@ -87,6 +87,7 @@ def test_a_record_carries_what_its_solver_declares():
     asked = {"C": 1.0, "bias": "none"}
     cell = Cell({}, asked, formulation, solver, "", "", "", budget={"iterations": 30, "gap": 1e-12})
     record = run_cell(cell, problem.X, problem.y, "").record
+    assert record.info["lesson"] == list(PegasosObjective.lesson)
     assert record.info.items() >= {"baseline": False, "peer": False, "restarts": False, "judge": "optimum"}.items()
     bounds = [entry["bound"] for entry in record.curve]
     assert bounds == sorted(bounds, reverse=True)

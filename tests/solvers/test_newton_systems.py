@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numba import njit
 
 from marginbench.harness.rowops import rows_of
-from marginbench.solvers.newton.gram import add_outer, add_squares, products, update_gram
+from marginbench.solvers.newton.gram import add_outer, add_squares, products, room_for, update_gram
 from marginbench.solvers.newton.smoothing import Block
 from marginbench.solvers.newton.systems import MOST, SWITCHED, factor, substitute
 
@@ -20,24 +20,27 @@ def test_products_of_rows_are_a_triangle_of_all_pairs(sparse):
 
 
 @njit
-def gram_of(rows, v, F, in_G, changed, bias, G):
-    update_gram(rows, v, F, in_G, changed, bias, G)
+def gram_of(rows, v, F, in_G, bias, G, room, start, end):
+    update_gram(rows, v, F, in_G, bias, G, room, start, end)
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("n", "d"), [(20, 4), (700, 60)], ids=["loop", "blas"])
 def test_a_gram_matrix_follows_the_rows_that_enter_and_leave(n, d, bias, sparse):
-    """700 rows of 60 columns: three blocks of rows, two panels of columns."""
+    """700 rows of 60 columns: three blocks of rows, two panels of columns. In two parts, whose sum it is."""
     rng = np.random.default_rng(16)
     X, v, F = rng.normal(size=(n, d)), rng.uniform(0.5, 2.0, n), rng.random(n) < 0.9
-    rows, in_G, G = rows_of(sp.csr_array(X) if sparse else X), np.zeros(n, np.bool_), np.zeros((d + bias, d + bias))
+    rows, in_G, G = rows_of(sp.csr_array(X) if sparse else X), np.zeros(n, np.bool_), np.zeros((2, d + bias, d + bias))
+    room = np.full(room_for(rows, d + bias), np.nan)
     Z = np.hstack([X, np.ones((n, 1))])[:, : d + bias]
     for share in (0.9, 0.5, 0.52):
         F = rng.random(n) < share
-        gram_of(rows, v, F, in_G, np.count_nonzero(in_G != F), bias, G)
+        gram_of(rows, v, F, in_G, bias, G[0], room, 0, n // 3)
+        np.testing.assert_array_equal(in_G[: n // 3], F[: n // 3])
+        gram_of(rows, v, F, in_G, bias, G[1], room, n // 3, n)
         np.testing.assert_array_equal(in_G, F)
-        np.testing.assert_allclose(np.tril(G), np.tril((Z[F].T * v[F]) @ Z[F]), atol=1e-9)
+        np.testing.assert_allclose(np.tril(G.sum(0)), np.tril((Z[F].T * v[F]) @ Z[F]), atol=1e-9)
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
@@ -81,6 +84,7 @@ def test_all_newton_systems_give_the_same_direction(direct, bias, sparse):
     assert (block.system.memory[MOST] == 0) == (direct < 100)
 
 
+@pytest.mark.long
 def test_a_matrix_beyond_the_largest_dense_one_is_never_formed():
     """d = 10^6: G would need 8 terabytes, whatever the small system has come to."""
     rng = np.random.default_rng(17)

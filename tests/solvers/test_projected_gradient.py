@@ -30,6 +30,22 @@ def test_projected_gradient_keeps_its_rate(accelerated):
         assert value(program, iterate.x) - value(program, best) <= bound
 
 
+@pytest.mark.parametrize("accelerated", [False, True])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_what_theory_promises_of_the_dual_holds_after_restarts_too(accelerated, C):
+    X, y = overlapping()
+    program = box(X, y, np.full(len(y), C))
+    solver = ProjectedGradient(accelerated)
+    least, promised = value(program, optimum(program)), solver.bound(program)
+    steps = []
+    for iterate in islice(solver.iterates(program), 300):
+        assert value(program, iterate.x) - least <= promised(iterate.info) * (1.0 + 1e-12)
+        steps.append(iterate.info["steps"])
+    assert steps[0] == 1
+    assert (steps == sorted(steps)) == (not accelerated)
+    assert solver.bound(box(X, y, np.full(len(y), np.inf))) is None
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([1e-3, 1.0, np.inf]))
 def test_balance_is_the_projection(seed, n, bound):

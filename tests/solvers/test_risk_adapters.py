@@ -96,3 +96,13 @@ def test_libsvm_finds_multipliers_and_bias(sparse):
     assert residuals[-1] < 2e-6  # its Gram matrix is in single precision
     assert residuals[-1] < residuals[0]
     np.testing.assert_allclose(rungs[-1].dual[:-1], X.T @ (rungs[-1].x * y))
+
+
+def test_spark_without_java_says_so(monkeypatch):
+    """The library is not needed for that."""
+    from marginbench.solvers.spark_svc import SparkSvc
+
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    program = RegularisedRisk(np.eye(2), np.array([1.0, -1.0]), 1.0, np.ones(2), Hinge())
+    assert SparkSvc().refuses(program) == "Spark needs Java: there is no java on the PATH, and JAVA_HOME is not set"

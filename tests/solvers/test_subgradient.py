@@ -19,7 +19,9 @@ def test_subgradient_keeps_its_bound_and_carries_a_feasible_dual(layout, free):
     program = risk(X, y, 0.1, np.linspace(0.5, 1.5, len(y)) / len(y), free=free, layout=layout)
     best, C = program.objective(optimum(program)), program.weight / program.lam
     G = 2.0 * program.weight @ np.linalg.norm(X, axis=1)  # ||w|| lam and the pull of the samples are each below half
+    promised = Subgradient().bound(program)
     for T, iterate in enumerate(islice(Subgradient().iterates(program), 300), start=1):
+        assert promised(iterate.info) * program.lam == pytest.approx(2.0 * G**2 / (program.lam * (T + 1)))
         assert program.objective(iterate.x) - best <= 2.0 * G**2 / (program.lam * (T + 1))
         assert (iterate.dual >= 0.0).all()
         assert (iterate.dual <= C * (1 + 1e-15)).all()

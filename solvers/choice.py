@@ -1,0 +1,50 @@
+"""Which of two solvers `auto` begins with: a linear model of the logarithm of their times, fitted on random problems.
+
+    advantage = log(time of coordinate descent / time of Newton), to a gap of 1e-6,  ~  coefficients . features
+
+The features are counts and one sample, so that the choice is the same in every run:
+    n, D = min(n, d), non-zeros of a row, whether rows are sparse, and the reach r, the mean of u_i ||x_i||^2 over the
+    first rows: the box of a row in units of its first step from 0, 1 / ||x_i||^2.
+
+The coefficients are of 86 of the first 181 problems of `datasets/family.py`, even blocks of four, both solvers timed by
+turns in one process. On the 130 others of the first 276 the choice alone is right in 93 %; its time is that of the
+better one at the median and 2.6 times that at 95 %, before coordinate descent gives way. To judge and to fit again:
+
+    marginbench run experiment=choice
+    marginbench choice results/choice/latest
+"""
+
+from collections.abc import Sequence
+from math import log
+
+import numpy as np
+
+from marginbench.harness.model.programs import BoxDual
+from marginbench.harness.rowops import CSR, squared_norms
+
+SAMPLE = 200
+"""Rows that the reach is computed from."""
+COEFFICIENTS = (0.549, 0.178, -0.616, 0.565, -0.292, -0.099, 0.048, -0.007, 0.138, 0.607, -0.367, 0.049)
+
+
+def features(n: int, d: int, nnz: int, sparse: bool, reach: float) -> tuple[float, ...]:
+    """Of a problem: logarithms of what the times are products of. Beyond 1000 times the box, reach tells no more."""
+    r, shape = log(min(max(reach, 1e-3), 1e3)), log(min(max(n / d, 0.1), 50.0))
+    short, beyond, size = min(r, 0.0), max(r, 0.0), log(min(n, d))
+    counts = 1.0, log(n), size, 0.1 * size**2, log(max(nnz, 1) / n), shape
+    return *counts, short, beyond, beyond * shape, sparse, sparse * size, sparse * beyond
+
+
+def reach_of(program: BoxDual) -> float:
+    """The mean of u_i ||x_i||^2 over the first rows."""
+    q = squared_norms(program.rows, min(program.n, SAMPLE))
+    return float((np.minimum(program.upper[: q.size], 1e300) * q).mean())
+
+
+def features_of(program: BoxDual) -> tuple[float, ...]:
+    return features(program.n, program.d, program.nnz, isinstance(program.rows, CSR), reach_of(program))
+
+
+def advantage(given: Sequence[float]) -> float:
+    """The predicted log(time of coordinate descent / time of Newton)."""
+    return sum(c * f for c, f in zip(COEFFICIENTS, given, strict=True))
