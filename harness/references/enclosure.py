@@ -9,6 +9,8 @@ problem and one point exactly. Weak duality says D(alpha) <= P* <= P(w, b) for e
 - P and D are evaluated in balls (exact.py): error-free transformations with every discarded term bounded, and
   rounded outwards at the end. Overflow turns into [-inf, inf], underflow into a wider ball; neither into a wrong one.
 - An augmented bias is the problem without bias on [x, s], at coefficients (w, fl(b / s)): any such point bounds P*.
+- A kernel. G = K + eps I is a matrix of floats, made by the same rules on every machine and positive semidefinite by
+  the proof in kernel.py, so that it is the Gram matrix of some rows and weak duality holds. ||w||^2 = c'Gc.
 - Hard margin. If all margins of (w, b) are at least m > 0, then (w, b) / m is feasible: P* <= 1/2 ||w||^2 / m^2. If
   alpha >= 0 is feasible, so are its multiples, and the best one gives P* >= 1/2 (sum alpha)^2 / ||w(alpha)||^2. No
   scaled point is ever rounded: only the quotients are, outwards.
@@ -51,6 +53,9 @@ def primal(problem: Problem, w: Array, b: float) -> Array:
     if problem.loss == "squared_hinge":
         slack = exact.times(slack, slack)
     loss = exact.dot(slack, exact.balls(problem.penalty))
+    if problem.kernel is not None:
+        parts = exact.norm2(v[: problem.n], problem.gram), exact.norm2(v[problem.n :])
+        return _combine((0.5, parts[0]), (0.5, parts[1]), (1.0, loss))
     return _combine((0.5, _norm2(exact.balls(v))), (1.0, loss))
 
 
@@ -58,11 +63,23 @@ def dual(problem: Problem, alpha: Array) -> Array:
     """D(alpha) of a soft margin, as one ball, for an alpha that is feasible exactly"""
     a = exact.balls(alpha)
     total = exact.dot(a, exact.balls(np.ones(problem.n)))
-    norm2 = _norm2(exact.weights(problem.features, alpha * problem.y))
+    norm2 = _pull2(problem, alpha)
     if problem.loss == "hinge":
         return _combine((1.0, total), (-0.5, norm2))
     curvature = exact.dot(exact.times(a, a), exact.inverse(4.0 * problem.penalty))
     return _combine((1.0, total), (-0.5, norm2), (-1.0, curvature))
+
+
+def _pull2(problem: Problem, alpha: Array) -> Array:
+    """||w(alpha)||^2, with the constant feature"""
+    signed = alpha * problem.y
+    if problem.kernel is None:
+        return _norm2(exact.weights(problem.features, signed))
+    own = exact.norm2(signed, problem.gram)
+    if problem.bias != "augmented":
+        return own
+    constant = exact.weights(np.full((problem.n, 1), problem.s), signed)
+    return _combine((1.0, own), (1.0, _norm2(constant)))
 
 
 def _coefficients(problem: Problem, w: Array, b: float) -> tuple[Array, float]:

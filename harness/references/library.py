@@ -10,10 +10,9 @@ from typing import Any
 import yaml
 
 from marginbench.datasets import cache
-from marginbench.datasets.check import check
 from marginbench.datasets.digest import digest
-from marginbench.harness.cell.spec import instantiate, make_problem
 from marginbench.harness.model.bounds import Bounds
+from marginbench.harness.model.kernel import OPTIONS
 from marginbench.harness.model.problem import Problem, problem_key
 from marginbench.harness.references.computed import is_key, read_bounds
 from marginbench.harness.references.reference import Disproved, Reference, load, prove
@@ -21,7 +20,7 @@ from marginbench.harness.references.reference import Disproved, Reference, load,
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
 STORED = ROOT / "results" / "reference"
-LISTS = ("C", "bias", "loss", "weight", "s")
+LISTS = ("C", "bias", "loss", "weight", "s", "kernel", *OPTIONS)
 
 
 @dataclass(frozen=True)
@@ -31,11 +30,14 @@ class Entry:
     name: str
     dataset: dict[str, Any]
     problem: dict[str, Any] = field(default_factory=dict)
+    preprocess: dict[str, Any] = field(default_factory=dict)
 
     def build(self) -> tuple[Problem, str]:
         """The problem, and the digest of its data."""
-        X, y = instantiate(self.dataset)
-        X, y = check(X, y, self.name)
+        from marginbench.harness.cell.spec import make_problem  # it loads numba, which a report does without
+        from marginbench.harness.data_parts import data_parts
+
+        X, y = data_parts(self.dataset, self.preprocess, self.name).train
         return make_problem(X, y, self.problem), digest(X, y)
 
 

@@ -22,14 +22,14 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from marginbench.harness.cell.hulls import sharpened
 from marginbench.harness.model import exact
-from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.feasibility import feasible
 from marginbench.harness.model.problem import Array, Matrix, Point, Problem
 from marginbench.harness.references.enclosure import enclose
+from marginbench.harness.references.kernel_polish import polish_kernel
+from marginbench.harness.references.refinement import better, cholesky
 
 ROUNDS = 60
 NEWTON_STEPS = 100
@@ -43,12 +43,14 @@ def polish(problem: Problem, point: Point, target: float = 2e-15) -> Point:
     Stops when the enclosure is narrower than `target` times the optimum. Multipliers of a hard margin that nothing
     separates are moved to a vertex, whose few rows can be proven to have meeting hulls.
     """
+    if problem.kernel is not None:
+        return polish_kernel(problem, point, target)
     if problem.hard and point.alpha is None:
         point = point._replace(alpha=np.full(problem.n, 1.0 / problem.n))
     best, proven = point, enclose(problem, point)
     if problem.hard and np.isinf(proven.upper):
         vertex = Point(point.w, point.b, sharpened(problem, feasible(problem, np.asarray(point.alpha))))
-        best, proven = _better(best, proven, vertex, enclose(problem, vertex))
+        best, proven = better(best, proven, vertex, enclose(problem, vertex))
         if proven.infeasible or proven.margin <= 1e-12 * problem.radius:
             return best
     state = _State(problem, best, float(np.clip(np.sqrt(proven.width), 1e-6, 1.0)))
@@ -57,21 +59,13 @@ def polish(problem: Problem, point: Point, target: float = 2e-15) -> Point:
         steps = state.minimise()
         before = proven
         for candidate in state.points():
-            best, proven = _better(best, proven, candidate, enclose(problem, candidate))
+            best, proven = better(best, proven, candidate, enclose(problem, candidate))
         last = state.h <= max(1e-8, state.smallest)
         stalled = stalled + 1 if last and proven.width > 0.9 * before.width else 0
         if proven.upper - proven.lower <= target * proven.upper or stalled == 3:
             break
         state.tighten(0.1 if steps <= 8 else 0.35)  # a small h after a hard problem would make a harder one
     return best
-
-
-def _better(best: Point, proven: Bounds, candidate: Point, now: Bounds) -> tuple[Point, Bounds]:
-    if now.upper < proven.upper:
-        best = best._replace(w=candidate.w, b=candidate.b)
-    if best.alpha is None or now.lower > proven.lower:
-        best = best._replace(alpha=candidate.alpha)
-    return best._replace(xi=None), proven.meet(now)
 
 
 def _start(problem: Problem, point: Point) -> tuple[Array, float, Array]:
@@ -237,7 +231,7 @@ def _root(f: Callable[[float], float], at_zero: float, at_one: float) -> float:
 def _small_system(Z: Matrix, rho: Array, g: Array, y: Array | None) -> Array:
     """The Newton step by the multipliers' change: (diag(rho) + Z Z') delta + y beta = Z g_w, y.delta = g_b."""
     g_w = g if y is None else g[:-1]
-    solve = _cholesky(_dense(Z @ Z.T), rho)
+    solve = cholesky(_dense(Z @ Z.T), rho)
     delta = solve(Z @ g_w)
     if y is None:
         return Z.T @ delta - g_w
@@ -249,7 +243,7 @@ def _small_system(Z: Matrix, rho: Array, g: Array, y: Array | None) -> Array:
 def _large_system(Z: Matrix, rho: Array, g: Array, y: Array | None) -> Array:
     """The same step by its primal form, I + Z' diag(1 / rho) Z, for more free rows than features."""
     weighted = sp.diags_array(1.0 / rho) @ Z if sp.issparse(Z) else Z / rho[:, None]
-    solve = _cholesky(_dense(Z.T @ weighted), np.ones(Z.shape[1]))
+    solve = cholesky(_dense(Z.T @ weighted), np.ones(Z.shape[1]))
     if y is None:
         return -solve(g)
     border, corner = weighted.T @ y, float((1.0 / rho).sum())
@@ -260,15 +254,3 @@ def _large_system(Z: Matrix, rho: Array, g: Array, y: Array | None) -> Array:
 
 def _dense(K: Matrix) -> Array:
     return K.toarray() if sp.issparse(K) else K
-
-
-def _cholesky(K: Array, diagonal: Array) -> Callable[[Array], Array]:
-    """r -> (K + diag)^-1 r; the diagonal grows until rounding no longer hides that the matrix is positive."""
-    shift = np.zeros_like(diagonal)
-    while True:
-        try:
-            factor = cho_factor(K + np.diag(diagonal + shift))
-        except LinAlgError:
-            shift = np.maximum(10.0 * shift, 1e-15 * float(K.diagonal().max()))
-        else:
-            return lambda r: cho_solve(factor, r)

@@ -21,8 +21,6 @@ from marginbench.harness.files import write_atomically
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.model.feasibility import feasible
 from marginbench.harness.model.problem import InputError, Point, Problem, problem_key
-from marginbench.harness.references.enclosure import enclose
-from marginbench.harness.references.polish import polish
 
 SCHEMA = 1
 
@@ -46,10 +44,13 @@ class Reference:
 
 def make(problem: Problem, digest: str, points: Mapping[str, Point]) -> Reference:
     """Polish the points of several methods, by name; the best lower and the best upper bound are kept."""
+    from marginbench.harness.references.enclosure import enclose  # it loads numba, which readers do without
+    from marginbench.harness.references.polish import polish
+
     if not points:
         raise InputError("a reference needs the point of at least one method; none was given")
     lower = upper = ""
-    point, best = Point(np.zeros(problem.d), 0.0, np.zeros(problem.n)), Bounds()
+    point, best = Point(np.zeros(problem.size), 0.0, np.zeros(problem.n)), Bounds()
     for name, given in points.items():
         polished = polish(problem, given)
         own = enclose(problem, polished)
@@ -65,6 +66,8 @@ def make(problem: Problem, digest: str, points: Mapping[str, Point]) -> Referenc
 
 def prove(reference: Reference, problem: Problem, digest: str) -> Bounds:
     """The bounds, computed again from data and point; Disproved unless they are the stored ones to the last digit."""
+    from marginbench.harness.references.enclosure import enclose
+
     if digest != reference.digest:
         raise Disproved(
             f"{reference.key}: the data have digest {digest[:16]}, the reference is for {reference.digest[:16]}"
@@ -72,7 +75,7 @@ def prove(reference: Reference, problem: Problem, digest: str) -> Bounds:
     if problem_key(problem, digest) != reference.key:
         raise Disproved(f"{reference.key}: is not about the problem {problem_key(problem, digest)}")
     alpha = np.asarray(reference.point.alpha)
-    if alpha.shape != (problem.n,) or reference.point.w.shape != (problem.d,):
+    if alpha.shape != (problem.n,) or reference.point.w.shape != (problem.size,):
         raise Disproved(
             f"{reference.key}: w and alpha have sizes {reference.point.w.size} and {alpha.size}, the data others"
         )
