@@ -140,9 +140,10 @@ def _requires(tree: ast.Module, name: str) -> dict[str, str]:
     if not isinstance(node, ast.ClassDef):
         return {}
     for line in node.body:
-        targets = [line.target] if isinstance(line, ast.AnnAssign) else getattr(line, "targets", [])
-        if any(isinstance(t, ast.Name) and t.id == "requires" for t in targets):
-            return dict(ast.literal_eval(line.value))  # type: ignore[attr-defined]
+        if isinstance(line, ast.Assign | ast.AnnAssign) and line.value is not None:
+            targets = [line.target] if isinstance(line, ast.AnnAssign) else line.targets
+            if any(isinstance(t, ast.Name) and t.id == "requires" for t in targets):
+                return dict(ast.literal_eval(line.value))
     bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
     return next((found for base in bases if (found := _requires(tree, base))), {})
 

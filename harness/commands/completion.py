@@ -7,6 +7,7 @@ whole word per line. A word that ends in `=` goes on.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from marginbench.datasets.catalogue import catalogue
 from marginbench.harness.cli import VERBS, WITH_VALUE
 from marginbench.harness.commands.catalogue import Option, defaults, explained, options
 from marginbench.harness.commands.listing import GROUPS, chosen
@@ -53,12 +54,22 @@ FLAGS = {
     "run": ("--config-dir", "--cfg", "--resolve", "--package", "--info", "--multirun"),
     "validate": ("--config-dir", "--json", "--markdown"),
     "report": ("--out",),
+    "compare": ("--fail-if", "--accuracy", "--clock", "--json", "--results"),
     "reproduce": ("--out", "--config-dir"),
     "bundle": ("--out", "--include-data"),
     "reference": ("--check", "--config-dir"),
+    "claims": ("--json", "--config-dir"),
     "list": ("--config-dir",),
+    "data": ("--from", "--allow", "--test", "--parquet"),
 }
-VALUES = {"--cfg": ["job"], "-c": ["job"], "--info": ["defaults", "searchpath"], "-i": ["defaults", "searchpath"]}
+ACTIONS = ("fetch", "list", "remove", "verify")
+VALUES = {
+    "--clock": ["wall", "cpu", "passes"],
+    "--cfg": ["job"],
+    "-c": ["job"],
+    "--info": ["defaults", "searchpath"],
+    "-i": ["defaults", "searchpath"],
+}
 """Of flags whose values are known."""
 
 
@@ -88,7 +99,11 @@ def answer(words: Sequence[str]) -> list[str]:
         found = _overrides("validate" if verb == "validate" else "run", before, word, places)
     elif verb == "list":
         group = next((given.removesuffix("s") for given in before if given.removesuffix("s") in GROUPS), None)
-        found = names(group, places) if group else [*GROUPS, "pairs"]
+        found = names(group, places) if group else [*GROUPS, "pairs", "compat"]
+    elif verb == "claims":
+        found = [*names("claim", places), "data="]
+    elif verb == "data":
+        found = [*(() if before[-1:] != ["data"] else ACTIONS), *catalogue(), "data="]
     else:
         found = {"help": list(VERBS), "completion": list(SCRIPTS)}.get(verb, [])
     return sorted({text for text in found if text.startswith(word)})
@@ -121,7 +136,7 @@ def _options_of_choices(groups: Sequence[Option], before: Sequence[str], places:
             pairs = [chosen(file.read_text()) for file in files if file is not None]
             for group in ("formulation", "solver"):
                 choices[group] = [pair[group] for pair in pairs if group in pair] or choices[group]
-    for group in ("dataset", "formulation", "solver"):
+    for group in ("dataset", "formulation", "solver", "launcher"):
         for name in choices.get(group, []):
             yield from explained(group, name, places)
 

@@ -1,6 +1,7 @@
-"""`marginbench list`: what there is, what is installed, and which solver takes which formulation and bias.
+"""`marginbench list`: what there is, what is installed, and which solver takes which formulation, bias and loss.
 
-Solvers are not imported for this, except for the table of pairs: compilers and libraries behind them take seconds.
+Solvers are not imported for this, except for the tables of what goes together: compilers and libraries behind them
+take seconds.
 """
 
 import re
@@ -23,22 +24,23 @@ from marginbench.harness.commands.catalogue import (
 from marginbench.harness.commands.help import table
 from marginbench.harness.errors import InputError
 
-GROUPS = ("dataset", "formulation", "solver", "method", "experiment")
+GROUPS = ("dataset", "formulation", "solver", "method", "experiment", "launcher")
 
 
 def listing(what: Sequence[str], folders: Sequence[Path]) -> str:
     """The text for one group or choice, for the table of pairs, or for all groups."""
     if not what:
         pairs = "marginbench list pairs: which solver takes which formulation, and with which bias"
+        compat = "marginbench list compat: formulation x solver x bias x loss"
         one = "marginbench list solver pegasos: every option of one choice"
-        return "\n\n".join([*(_group(group, folders) for group in GROUPS), f"{one}\n{pairs}"])
+        return "\n\n".join([*(_group(group, folders) for group in GROUPS), f"{one}\n{pairs}\n{compat}"])
     group = what[0] if what[0] in GROUPS else what[0].removesuffix("s")
-    if what[0] == "pairs" and len(what) == 1:
-        from marginbench.harness.commands.pairs import pairs_table  # imports every solver
+    if what[0] in ("pairs", "compat") and len(what) == 1:
+        from marginbench.harness.commands.pairs import compat_table, pairs_table  # imports every solver
 
-        return pairs_table(folders)
+        return pairs_table(folders) if what[0] == "pairs" else compat_table(folders)
     if group not in GROUPS:
-        raise InputError(f"list {what[0]}: possible are {', '.join(GROUPS)}, pairs")
+        raise InputError(f"list {what[0]}: possible are {', '.join(GROUPS)}, pairs, compat")
     return "\n\n".join(_choice(group, name, folders) for name in what[1:]) or _group(group, folders)
 
 

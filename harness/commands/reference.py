@@ -22,7 +22,8 @@ def main(arguments: Sequence[str]) -> int:
     asked = [word for word in overrides if not word.startswith("data=")]
     if asked:  # problems of the user's own, into the user's cache
         cells = [cell for one in expand(composer, overrides).configs() for cell in cells_of(one)]
-        chosen = [Entry(f"{c.dataset_name}-{c.problem['C']}-{c.problem['bias']}", c.dataset, c.problem) for c in cells]
+        titles = [f"{c.dataset_name}-{c.problem['C']}-{c.problem['bias']}" for c in cells]
+        chosen = [Entry(name, c.dataset, c.problem, c.preprocess) for name, c in zip(titles, cells, strict=True)]
         folder = cache.folder() / "reference"
     else:
         folder_of_files = Path(str(config["data"]))

@@ -8,24 +8,31 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 from marginbench.harness.commands.options import split_flags
-from marginbench.harness.commands.stored import opened, stored_records
-from marginbench.harness.commands.summary import finish
+from marginbench.harness.commands.stored import Stored, opened, stored_records
+from marginbench.harness.commands.summary import POSSIBLE, Shown, finish
 from marginbench.harness.errors import InputError, StoreError
 from marginbench.harness.printable import printable
-from marginbench.harness.records.record import SCHEMA, Record
-from marginbench.harness.records.run_folder import new_folder, read_json, write_provenance
+from marginbench.harness.records.points import FOLDER as POINTS
+from marginbench.harness.records.points import MOST_FEATURES, read_points, write_points
+from marginbench.harness.records.record import Record
+from marginbench.harness.records.run_folder import about_run, new_folder, read_json, write_provenance
 from marginbench.harness.records.store import NAME, Store
 from marginbench.harness.references.computed import FOLDER, read_bounds, write_bounds
+from marginbench.harness.reporting import frontier_csv, frontier_table
 
 
 def main(arguments: Sequence[str]) -> int:
-    flags, paths = split_flags(arguments, {"--out": "DIR"})
+    flags, words = split_flags(arguments, {"--out": "DIR"})
+    options = [word for word in words if word.partition("=")[0] in POSSIBLE and "=" in word]
+    paths = [word for word in words if word not in options]
+    shown = Shown.of(dict(word.split("=", 1) for word in options))
     if not paths:
         raise InputError("report: which results? Give one folder or more, as in results/comparison/2026-01-31_12-00-00")
+    if all(path.endswith(".csv") for path in paths):
+        return _tables_again([Path(path) for path in paths])
     if "--out" in flags:
         _check_out(Path(flags["--out"]), [Path(path) for path in paths])
     command = " ".join(["marginbench", "report", *arguments])
@@ -35,10 +42,18 @@ def main(arguments: Sequence[str]) -> int:
         records = {record.hash: record for one in found for record in one.records if _has_key(record)}
         folder = _made(Path(flags["--out"])) if "--out" in flags else new_folder(Path("results"), "report", link=False)
         write_provenance(folder, command, [r.cell for r in records.values()], {}, {}, [Path(path) for path in paths])
-        _copy(records, sources, folder)
+        _copy(records, dict(zip(sources, found, strict=True)), folder)
+        about = [about_run(source) for source in sources]
     title = " + ".join(dict.fromkeys(_title(Path(path)) for path in paths))
-    code = finish(list(records.values()), folder, command, title=title)
+    code = finish(list(records.values()), folder, command, title=title, shown=shown, about=about)
     return code or int(any(one.unreadable for one in found))
+
+
+def _tables_again(paths: Sequence[Path]) -> int:
+    """The tables of a frontier.csv that was kept without its records, as Markdown."""
+    for path in paths:
+        print(frontier_table.markdown(frontier_csv.read(path)))
+    return 0
 
 
 def _title(path: Path) -> str:
@@ -50,7 +65,7 @@ def _check_out(out: Path, sources: Sequence[Path]) -> None:
     """A folder for a report: new, empty, or that of an earlier report."""
     if any(out.resolve() == path.resolve() for path in sources):
         raise InputError(f"--out {out}: is one of the folders to read, which stay as they are; give another one")
-    for name in ("cells", FOLDER, "figures"):
+    for name in ("cells", FOLDER, POINTS, "figures", "report_files"):
         if (out / name).is_symlink():
             raise InputError(f"--out {out}: {out / name} is a link; results are not written through links")
     if (out / "cells").exists() and "sources" not in read_json(out / "run.json"):
@@ -69,7 +84,7 @@ def _made(out: Path) -> Path:
     """The folder, without the records of the report that it held before."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name in ("cells", FOLDER):
+        for name in ("cells", FOLDER, POINTS):
             for entry in os.scandir(out / name) if (out / name).is_dir() else ():
                 if entry.is_file(follow_symlinks=False):
                     os.unlink(entry.path)
@@ -78,12 +93,19 @@ def _made(out: Path) -> Path:
     return out
 
 
-def _copy(records: dict[str, Record], sources: Sequence[Path], folder: Path) -> None:
+def _copy(records: dict[str, Record], sources: dict[Path, Stored], folder: Path) -> None:
     """Records as this version writes them, and what the runs computed of their problems."""
     for key in {record.problem for record in records.values()}:
-        found = next((bounds for path in sources if (bounds := read_bounds(path, key)) is not None), None)
-        if found is not None:
-            write_bounds(folder, key, found)
+        bounds = next((bounds for path in sources if (bounds := read_bounds(path, key)) is not None), None)
+        if bounds is not None:
+            write_bounds(folder, key, bounds)
+    for digest in {record.problem.partition("-")[0] for record in records.values() if record.d <= MOST_FEATURES}:
+        points = next((points for path in sources if (points := read_points(path, digest)) is not None), None)
+        if points is not None:
+            write_points(folder, digest, points)
     store = Store(folder)
-    for record in records.values():
-        store.put(replace(record, schema=SCHEMA))
+    for path, stored in sources.items():
+        source = Store(path)
+        for record in stored.records:
+            if records.get(record.hash) is record:  # of several runs that hold a cell, the last one counts
+                store.copy(record, source)

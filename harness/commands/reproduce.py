@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     with opened(words[0]) as folder:
         stored = stored_records(folder)
         means = _means(composer, words[1:], folder)
-        loaded = Loaded(cache.folder() / "data")
+        loaded = Loaded(cache.data_folder())
         every = [again(record, means, loaded) for record in stored.records]
         config = {**composer.config([]), "fresh": True, "out": flags.get("--out", "results")}
         return _compared(every, stored, partial(run_cells, config=config, loaded=loaded.data), command)

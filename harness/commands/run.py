@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from marginbench.harness.commands.options import CONFIG_DIR, split_flags, user_folder
 from marginbench.harness.compose import Composer
@@ -11,6 +13,9 @@ from marginbench.harness.errors import InputError
 from marginbench.harness.printable import printable
 from marginbench.harness.rehearsal import import_rehearsed
 from marginbench.harness.solver_spec import imported, solver_class
+
+if TYPE_CHECKING:
+    from marginbench.harness.running.sweep import Finished
 
 FLAGS = {
     "-m": "",
@@ -47,7 +52,8 @@ def main(arguments: Sequence[str]) -> int:
 def _run(grid: Grid, command: str) -> int:
     """Each experiment into a folder of its own; everything is checked before the first cell runs."""
     from marginbench.datasets import cache  # numpy, scipy and pandas: not for --cfg and --info
-    from marginbench.harness.commands.summary import finish
+    from marginbench.harness.commands.report_process import MANY, in_own_process
+    from marginbench.harness.commands.summary import Shown, finish
     from marginbench.harness.compose.cells import cells_of
     from marginbench.harness.records.run_folder import check_name
     from marginbench.harness.running.loading import load
@@ -57,18 +63,46 @@ def _run(grid: Grid, command: str) -> int:
     runs = [(run.name, run.configs()) for run in grid.runs]
     for _, configs in runs:
         check_name(configs[0].get("name"))
+        Shown.of(configs[0])
     _check_targets([config for _, configs in runs for config in configs])
     asked = [(name, configs[0], [cell for config in configs for cell in cells_of(config)]) for name, configs in runs]
+    _fetch(asked)
     if len(asked) > 1:
         every = [cell for _, _, cells in asked for cell in cells]
-        plan(every, load(every, cache.folder() / "data"))
+        plan(every, load(every, cache.data_folder()))
     codes = []
     for name, config, cells in asked:
         done = run_cells(cells, config, name, command)
-        codes.append(finish(done.records, done.folder, command, done.notes, interrupted=done.interrupted))
+        if done.submitted:
+            codes.append(_submitted(done))
+            continue
+        shown = Shown.of(config)
+        made = partial(finish, done.records, done.folder, command, done.notes, "", done.interrupted, shown)
+        codes.append(made() if len(done.records) < MANY else in_own_process(made))
         if done.interrupted:
             break
     return max(codes)
+
+
+def _submitted(done: "Finished") -> int:
+    """Nothing to report yet: how to look, and how to get the report."""
+    for note in done.notes:
+        print(note)
+    print(f"submitted: {done.folder}")
+    print(f"`marginbench status {done.folder}` shows how far it is, `marginbench collect {done.folder}` reports")
+    return 0
+
+
+def _fetch(asked: Sequence[tuple[str, dict, Sequence[Any]]]) -> None:
+    """The files of published data sets that are not there, if fetch= says so. Else nothing is asked of any host."""
+    from marginbench.harness.commands.data import fetch_missing
+
+    for _, config, cells in asked:
+        fetch = config.get("fetch", False)
+        if not isinstance(fetch, bool | str):
+            raise InputError(f"fetch={fetch}: possible are true, false, and the address of a mirror")
+        if fetch:
+            fetch_missing([(cell.dataset, cell.preprocess) for cell in cells], fetch if isinstance(fetch, str) else "")
 
 
 def _check_targets(configs: Sequence[dict]) -> None:

@@ -17,14 +17,14 @@ def main(arguments: Sequence[str]) -> int:
     if not out.is_dir():
         raise InputError(f"runs: there is no folder {out}; give the one that `run` wrote to, as in out=DIR")
     rows = [_row(run, out) for run in run_folders(out)]
-    print(_table([("name", "started", "cells", "state", "size"), *rows]) if rows else f"no runs in {out}")
+    print(table_text([("name", "started", "cells", "state", "size"), *rows]) if rows else f"no runs in {out}")
     return 0
 
 
 def _row(run: RunFolder, out: Path) -> tuple[str, ...]:
     cells = str(run.cells) if run.cells >= run.planned else f"{run.cells} of {run.planned}"
     state = f"{run.state} (report of {run.sources})" if run.sources else run.state
-    return str(run.path.relative_to(out)), _date(run.started), cells, state, _size(run.bytes)
+    return str(run.path.relative_to(out)), _date(run.started), cells, state, size_text(run.bytes)
 
 
 def _date(started: str) -> str:
@@ -34,7 +34,7 @@ def _date(started: str) -> str:
         return ""
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
     """In the unit that leaves one to three digits before the point."""
     size = float(count)
     for unit in ("B", "kB", "MB", "GB"):
@@ -44,8 +44,16 @@ def _size(count: int) -> str:
     return f"{size:.3g} TB"
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> str:
-    widths = [max(len(row[k]) for row in rows) for k in range(5)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+def table_text(rows: Sequence[tuple[str, ...]]) -> str:
+    """Columns side by side, numbers to the right; the first row has their names."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    numbers = [all(cell.isdigit() or not cell for cell in column[1:]) for column in columns]
+    lines = (
+        [
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(row, widths, numbers, strict=True)
+        ]
+        for row in rows
     )
+    return "\n".join("  ".join(line).rstrip() for line in lines)

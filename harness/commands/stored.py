@@ -3,14 +3,20 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from sys import intern
+from typing import Any, cast
 
 from marginbench.harness.errors import InputError
 from marginbench.harness.printable import printable
 from marginbench.harness.records.archive import unpacked
+from marginbench.harness.records.compact import CompactCurve, shared
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.store import Store
+
+TEXTS = [field.name for field in fields(Record) if field.type is str]
+"""Fields of a record; most hold the same few texts in all records."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +40,19 @@ def opened(path: str) -> Iterator[Path]:
 
 
 def stored_records(folder: Path) -> Stored:
-    """All records of a folder. Those that cannot be used are named with the reason."""
+    """All records of a folder, in little memory: to be read, not changed.
+
+    Those that cannot be used are named with the reason.
+    """
     store = Store(folder)
-    records = store.records()
+    records, seen = [], dict[str, Any]()
+    for record in store.each():
+        record.curve = cast(Any, CompactCurve(record.curve))
+        for name in TEXTS:
+            setattr(record, name, intern(getattr(record, name)))
+        for name in ("cell", "code", "versions", "machine"):
+            setattr(record, name, shared(getattr(record, name), seen))
+        records.append(record)
     for name, reason in store.damaged.items():
         print(printable(f"unreadable, left where it is: {name}: {reason}"), file=sys.stderr)
     return Stored(records, dict(store.damaged))

@@ -29,6 +29,7 @@ from marginbench.harness.validation.probes import (
     global_random_state,
     same,
 )
+from marginbench.harness.validation.start_contract import warm_start
 from marginbench.harness.validation.testbed import (
     LOST,
     SLACK,
@@ -289,6 +290,7 @@ CONTRACTS: dict[str, Contract] = {
     "non-contiguous": non_contiguous,
     "degenerate data": degenerate_data,
     "ends with its best point": ends_with_its_best,
+    "warm start from another C": warm_start,
     "stops when asked": stops_when_asked,
     "no threads left": no_threads_left,
     "no processes left": no_children_left,

@@ -17,7 +17,7 @@ from marginbench.harness.cell.spec import Cell, Config, chosen_kind, instantiate
 from marginbench.harness.model.formulation import Formulation
 from marginbench.harness.model.problem import Array, InputError, Matrix, Point, Problem
 from marginbench.harness.model.programs import Program, RegularisedRisk
-from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.model.solver import Iterate, Solver, Start
 from marginbench.harness.model.validity import validated
 
 STEPS = 5
@@ -106,7 +106,7 @@ class Testbed:
 
     def program(self, problem: Problem) -> Program:
         try:
-            return self.formulation.program(problem, chosen_kind(self.formulation, self.solver()))
+            return self.formulation.program(problem, chosen_kind(self.formulation, self.solver(), problem))
         except InputError as error:
             raise NotApplicable(str(error)) from None
 
@@ -157,12 +157,13 @@ class Testbed:
         program: Program | None = None,
         back: Callable[[Point], Point] = lambda point: point,
         solver: Solver | None = None,
+        start: Start | None = None,
     ) -> list[float]:
         """The errors of its answers to `problem`, each taken back to the testbed's own problem first, and each the
         smallest so far; until one is as small as promised, or time is over."""
         solver, program = solver or self.solver(), program or self.program(problem)
         found, span = [np.inf], None
-        with started(solver, program) as iterates:
+        with started(solver, program, start) as iterates:
             for iterate in iterates:
                 error = np.inf if iterate.x is None else self.error(back(self.point(problem, program, iterate)))
                 found.append(min(found[-1], error))
@@ -212,12 +213,12 @@ class Testbed:
 
 
 @contextmanager
-def started(solver: Solver, program: Program) -> Iterator[Iterator[Iterate]]:
+def started(solver: Solver, program: Program, start: Start | None = None) -> Iterator[Iterator[Iterate]]:
     """The iterates of a program that it takes, closed at the end where they can be."""
     if reason := solver.refuses(program):
         raise Refused(reason)
     solver.warm_up(program)
-    iterates: Any = solver.iterates(program)
+    iterates: Any = solver.iterates_from(program, start)
     with closing(iterates) if hasattr(iterates, "close") else nullcontext():
         yield iterates
 

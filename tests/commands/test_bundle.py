@@ -17,6 +17,8 @@ from clones import clone, typed
 from marginbench.harness.cli import main
 from marginbench.harness.records.store import Store
 
+pytestmark = pytest.mark.long
+
 SOLVER = """from dataclasses import dataclass
 import numpy as np
 from marginbench import BoxDual, Iterate, Solver

@@ -7,7 +7,8 @@ import textwrap
 import numpy as np
 import pytest
 
-from marginbench.harness.cli import main
+from marginbench.harness.cli import VERBS, main
+from marginbench.harness.records.store import Store
 
 
 def rows(out):
@@ -101,7 +102,11 @@ BAD = [
     (["nonsense"], "nonsense: cannot be read"),
     (["dataset=null"], "there is no dataset 'null'; possible are"),
     (["~dataset"], "~dataset: a run needs a dataset; possible are"),
-    (["hydra/launcher=basic"], "cells are run by marginbench itself"),
+    (["hydra/launcher=ray"], "possible are basic, joblib, submitit_local, submitit_slurm"),
+    (["launcher.jobs=0"], "launcher.jobs=0: needs a whole number, 1 or more"),
+    (["launcher.jobs=100000"], "and this machine has"),
+    (["launcher=local", "launcher.exclusive=2"], "launcher.exclusive=2: possible are true and false"),
+    (["launcher=cloud"], "there is no launcher 'cloud'; possible are dask, local, slurm"),
 ]
 
 
@@ -144,7 +149,7 @@ def test_a_path_with_strange_characters_can_be_given(tmp_path):
 
 def test_unknown_verbs_are_named(capsys):
     assert main(["conquer"]) == 2
-    assert "possible are run, runs, report" in capsys.readouterr().err
+    assert f"possible are {', '.join(VERBS)}" in capsys.readouterr().err
 
 
 def test_help_names_every_verb(capsys):
@@ -197,6 +202,22 @@ def test_report_is_rebuilt_from_records_and_merges_runs(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == f"report: {tmp_path}/both/report.html"
     with (tmp_path / "both" / "table.csv").open() as file:
         assert {row["solver"] for row in csv.DictReader(file)} == {"coordinate_descent", "sdca"}
+
+
+def test_a_problem_in_the_plane_is_drawn_by_run_and_by_report(tmp_path, capsys):
+    words = ["dataset=overlapping", "dataset.n=20", "dataset.d=2", "method=coordinate_descent", "figures=none"]
+    assert main(["run", *words, f"out={tmp_path}"]) == 0
+    (run,) = (tmp_path / "run").glob("2*")
+    assert not (run / "figures").exists()
+    (record,) = Store(run).records()
+    assert len(record.curve) > 3
+    assert all({"w1", "w2", "b", "kkt_dual", "kkt_stationarity"} <= set(entry) for entry in record.curve)
+    assert len({entry["w1"] for entry in record.curve}) > 3
+    assert record.info["w"] == [record.curve[-1][name] for name in ("w1", "w2")]
+    assert main(["report", str(run), "--out", str(tmp_path / "again"), "figures=svg"]) == 0
+    assert (tmp_path / "again" / "figures" / "plane_01.svg").stat().st_size > 1000
+    assert main(["report", str(run), "figures=jpg"]) == 2
+    assert "figures=jpg: possible are none, svg, all" in capsys.readouterr().err
 
 
 def test_report_of_nothing_is_bad_input(tmp_path, capsys):

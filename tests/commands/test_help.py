@@ -1,5 +1,6 @@
 """Help and lists come from the configurations, say everything, and load nothing heavy."""
 
+import re
 import subprocess
 import sys
 
@@ -116,6 +117,25 @@ def test_pairs_are_found_by_asking_the_solvers(capsys):
     lines = {tuple(line.split()) for line in capsys.readouterr().out.splitlines()}
     assert ("libsvm", "dual_qp", "free") in lines
     assert ("sdca", "dual_qp", "none", "augmented") in lines
+
+
+def test_compat_names_kernel_bias_and_loss_of_every_pair(capsys):
+    assert main(["list", "compat"]) == 0
+    lines = {tuple(re.split(r"\s{2,}", line)[:7]) for line in capsys.readouterr().out.splitlines()}
+    assert ("dual_qp", "libsvm", "linear, polynomial, gaussian", "-", "hinge", "-", "cold") in lines
+    assert ("dual_qp", "chambolle_pock", "linear", *["hinge, squared_hinge"] * 3, "warm") in lines
+    assert ("hard_primal_qp", "clarabel", "linear", "hinge", "hinge", "hinge", "cold") in lines
+    assert ("squared_hinge", "liblinear", "linear", "squared_hinge", "-", "squared_hinge", "cold") in lines
+    assert any(line[:2] == ("dual_qp", "frank_wolfe") and line[-1] == "warm" for line in lines)
+    assert not any(line[:2] == ("tikhonov", "libsvm") for line in lines)
+
+
+def test_compat_imports_no_library_behind_a_solver():
+    names = "cvxpy osqp clarabel scs sklearn highspy piqp qpsolvers cplex gurobipy liblinear libsvm skglm rehline"
+    code = "import sys\nfrom marginbench.harness.cli import main\nmain(['list', 'compat'])\n"
+    code += f"print('LOADED', *(set({names.split()!r}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.rpartition("LOADED")[2].split() == []
 
 
 def test_comments_are_read_with_the_lines_below():

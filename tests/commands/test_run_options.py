@@ -98,6 +98,7 @@ def test_what_has_no_meaning_is_refused_in_one_line(capsys, words, said):
     assert said in refused(capsys, "run", *words)
 
 
+@pytest.mark.long
 def test_several_experiments_are_several_runs(tmp_path, capsys):
     (tmp_path / "conf" / "experiment").mkdir(parents=True)
     for name, C, repeats in (("first", "1,2", 1), ("second", "3", 2)):
@@ -149,3 +150,17 @@ def test_a_choice_made_for_the_user_and_an_option_left_out_are_said(tmp_path, ca
     said = capsys.readouterr().err
     assert "solver=pegasos: formulation=pegasos (it does not take the default, dual_qp)" in said
     assert "solver.batch: not an option of solver=sdca; left out there" in said
+
+
+@pytest.mark.long
+def test_precision_is_swept_as_rows_of_one_problem_where_rounding_changes_nothing(tmp_path, capsys):
+    """One-hot entries are float32 already: the same numbers, so the same objectives, from two files on disk."""
+    words = ["dataset=one_hot", "preprocess.precision=float32,float64", "method=liblinear", "problem.bias=augmented"]
+    assert main(["run", *words, f"out={tmp_path}"]) == 0
+    found = rows(tmp_path)
+    assert sorted(row["preprocess.precision"] for row in found) == ["float32", "float64"]
+    assert found[0]["primal"] == found[1]["primal"]
+    assert found[0]["hash"] != found[1]["hash"]
+    capsys.readouterr()
+    said = refused(capsys, "run", "dataset=one_hot", "preprocess.precision=half", f"out={tmp_path}")
+    assert "preprocess.precision=half: possible are float64, float32" in said

@@ -17,6 +17,8 @@ from marginbench.harness.interruption import ended_by_signals, undisturbed
 from marginbench.harness.records.run_folder import read_folder, run_folders
 from marginbench.harness.records.store import Store
 
+pytestmark = pytest.mark.long
+
 ONE = ["dataset=overlapping", "dataset.n=40", "dataset.d=3", "method=coordinate_descent", "budget.seconds=2"]
 
 

@@ -44,3 +44,11 @@ def test_an_answer_to_another_problem_is_one_complaint():
     names = ("a problem that is not stored", "row permutation", "label swap", "feature permutation", "Fortran order")
     lines = check(subject("LabelsFlipped", "free"), names)
     assert [line.contract for line in lines if line.result == "fail"] == ["a problem that is not stored"]
+
+
+def test_a_solver_that_takes_the_start_for_the_answer_is_found():
+    found = {}
+    for name in ("Right", "TakesStart", "BelievesStart"):
+        (line,) = check(subject(name, "none", "free"), ("warm start from another C",))
+        found[name] = line.result
+    assert found == {"Right": "not applicable", "TakesStart": "pass", "BelievesStart": "fail"}

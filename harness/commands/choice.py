@@ -1,0 +1,34 @@
+"""marginbench choice PATH: of a run of experiment=choice, whether `auto` chose the better solver, and a new fit."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from marginbench.harness.commands.options import split_flags
+from marginbench.harness.commands.stored import opened, stored_records
+from marginbench.harness.errors import InputError
+from marginbench.harness.validation.choice import ACCURACY, fit, measured
+
+
+def main(arguments: Sequence[str]) -> int:
+    _, words = split_flags(arguments, {})
+    if len(words) != 1:
+        raise InputError("choice: needs one results folder or bundle, as in choice results/choice/latest")
+    with opened(words[0]) as folder:
+        records = stored_records(folder).records
+        found = {accuracy: measured(records, accuracy) for accuracy in (1e-3, 1e-6, 1e-9)}
+    fitted = [one for one in found[ACCURACY] if one.fitted]
+    if not fitted:
+        raise InputError(
+            f"choice: {words[0]} has no problem of dataset=family by auto and by the two that it chooses between"
+        )
+    print("time of auto over that of the better of the two:")
+    for accuracy, problems in found.items():
+        for half, chosen in (("fitted on", True), ("judged on", False)):
+            regrets = [one.regret for one in problems if one.fitted is chosen and not np.isnan(one.regret)]
+            if regrets:
+                median, most = np.quantile(regrets, [0.5, 0.95], method="higher")
+                print(f"  to {accuracy:.0e}, {len(regrets)} {half}: {median:.2f} at the median, {most:.2f} at 95 %")
+    print("a fit of this run, for solvers/choice.py:")
+    print("COEFFICIENTS = (" + ", ".join(f"{c:.3f}" for c in fit(fitted)) + ")")
+    return 0
