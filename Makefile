@@ -4,7 +4,7 @@ BIN := .venv/bin
 ARGS ?=
 EXTRAS ?=
 
-.PHONY: install run test check format pins clean
+.PHONY: install run test test-long test-cluster test-browser test-commercial check format pins clean
 
 install: .venv/installed
 
@@ -19,7 +19,24 @@ run: install
 	$(BIN)/marginbench run $(or $(ARGS),experiment=comparison)
 
 test: install
-	$(BIN)/pytest
+	$(BIN)/pytest -m "not long"
+
+# Whole commands, clones of the tree, hostile solvers by the dozen: ten minutes more.
+test-long: install
+	$(BIN)/pytest -m long
+
+# On a real Slurm of two nodes that the tests start and stop; needs the packages slurm-wlm and munge.
+test-cluster: install
+	$(BIN)/pytest -n 0 tests/cluster
+
+# Needs chromium on the path, and AXE=.../axe-core/axe.min.js from npm: `.ci/run` has both.
+test-browser: install
+	$(BIN)/pytest -n 0 tests/browser
+
+# Installs extras: `commercial` solves small programs without a licence, `peers` is compiled with g++.
+test-commercial: install
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -e ".[commercial,peers,qp]"
+	$(BIN)/pytest -n 0 tests/commercial tests/solvers/test_quadratic_adapters.py tests/model/test_needs.py
 
 check: install
 	$(BIN)/ruff check .

@@ -17,20 +17,46 @@ from marginbench.harness.printable import Printable, printable
 VERBS = (
     "run",
     "runs",
+    "status",
+    "collect",
     "report",
+    "compare",
     "validate",
+    "agreement",
+    "choice",
     "reproduce",
     "bundle",
     "show",
     "reference",
+    "claims",
     "list",
+    "data",
     "doctor",
     "help",
     "completion",
+    "work",
 )
 """Each a module of `harness.commands`, imported only when it is asked for."""
 
-WITH_VALUE = ("--config-dir", "-cd", "--cfg", "-c", "--package", "-p", "--info", "-i", "--out", "--json", "--markdown")
+WITH_VALUE = (
+    "--config-dir",
+    "-cd",
+    "--cfg",
+    "-c",
+    "--package",
+    "-p",
+    "--info",
+    "-i",
+    "--out",
+    "--json",
+    "--markdown",
+    "--from",
+    "--allow",
+    "--fail-if",
+    "--results",
+    "--clock",
+    "--accuracy",
+)
 """Flags whose next word is a value, and so no verb."""
 
 
@@ -73,7 +99,8 @@ def _sentence(error: OSError) -> str:
     """What the system refused, and where."""
     said = " ".join(str(error.strerror or error).split())
     if error.errno == errno.EAGAIN:
-        return f"cannot start a process: {said}; `ulimit -u` shows how many are allowed"
+        limits = "; `ulimit -u` shows how many are allowed" if os.strerror(errno.EAGAIN) in said else ""
+        return f"cannot start a process: {said}{limits}"
     return f"{said}: {error.filename if error.filename is not None else 'the output cannot be written'}"
 
 

@@ -14,8 +14,8 @@ from typing import BinaryIO
 
 from marginbench.harness.errors import StoreError
 
-Content = bytes | str | Callable[[BinaryIO], object]
-"""Bytes, text (written as UTF-8), or a function that writes into an open file."""
+Content = bytes | str | Path | Callable[[BinaryIO], object]
+"""Bytes, text (written as UTF-8), the path of a file with this content, or a function that writes into an open file."""
 
 
 def write_atomically(path: Path, content: Content, synced: bool = True) -> Path:
@@ -67,8 +67,20 @@ def _beside(path: Path) -> Path:
 
 
 def _write(path: Path, content: Content, synced: bool) -> None:
+    if isinstance(content, Path):
+        root = os.open("/", os.O_RDONLY)  # with it, Python follows symbolic links
+        try:
+            os.link(content, path, src_dir_fd=root, follow_symlinks=True)
+            return
+        except OSError:  # another file system, or one without links: a copy
+            pass
+        finally:
+            os.close(root)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "wb") as file:
-        if callable(content):
+        if isinstance(content, Path):
+            with open(content, "rb") as there:
+                shutil.copyfileobj(there, file, 2**24)
+        elif callable(content):
             content(file)
         else:
             file.write(content.encode() if isinstance(content, str) else content)

@@ -39,3 +39,10 @@ class Printable:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def behind(stream: TextIO) -> TextIO:
+    """The stream that a `Printable` stands in front of: for colours and cursor movements of our own. Whoever writes
+    there makes every text from elsewhere printable first."""
+    found: Any = stream
+    return found._stream if isinstance(found, Printable) else stream

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import importlib
 import importlib.util
+import inspect
 import sys
 from functools import cache
 from pathlib import Path
@@ -64,7 +65,7 @@ def solver_class(text: str, target: str) -> Any:
 
 def check_options(text: str, made: type) -> None:
     """Options are the fields of a dataclass; a class without any need not be one."""
-    if not dataclasses.is_dataclass(made) and made.__init__ is not object.__init__:  # type: ignore[misc]
+    if not dataclasses.is_dataclass(made) and inspect.signature(made).parameters:
         raise InputError(f"{text}: a solver with options needs to be a dataclass: @dataclass(frozen=True)")
 
 

@@ -89,12 +89,14 @@ def test_nobody_else_writes_files():
     """Calls that write, in all modules but this one; a test file or the cache of the kernels is none of them."""
     writing = {"write_text", "write_bytes", "mkstemp", "NamedTemporaryFile", "savez_compressed", "to_csv", "fsync"}
     into_memory = {("reference.py", "savez_compressed"), ("bundle.py", "savez_compressed"), ("tables.py", "to_csv")}
+    by_the_writer = {("points.py", "savez_compressed")}
+    for_hours = {("download.py", "fsync")}  # a download fills its part for as long as it takes, and is then renamed
     found = set()
     for path in [p for top in ("harness", "datasets", "solvers") for p in (ROOT / top).rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute) and node.attr in writing and path.name != "files.py":
                 found.add((path.name, node.attr))
-    assert found <= into_memory
+    assert found <= into_memory | by_the_writer | for_hours
 
 
 def test_the_writer_is_light():

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 FOREIGN = "def load_dataset(name):\n    return f'loaded {name}'\n"
@@ -57,7 +59,11 @@ def test_a_wheel_holds_one_package_with_all_its_data(wheel):
         there = {f"marginbench/{path.relative_to(ROOT)}" for path in (ROOT / folder).rglob(f"*.{kind}")}
         assert shipped == there
         assert there
-    assert {"marginbench/py.typed", "marginbench/harness/reporting/report.html.j2"} <= set(names)
+    assert {
+        "marginbench/py.typed",
+        "marginbench/harness/reporting/assets/report.html.j2",
+        "marginbench/datasets/catalogue.csv",
+    } <= set(names)
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from marginbench.harness.cli import main
+
+pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[1]
 README, CONTRIBUTING = (ROOT / "README.md").read_text(), (ROOT / "CONTRIBUTING.md").read_text()
@@ -34,12 +37,16 @@ def place(tmp_path_factory):
     (folder / "my_solver.py").write_text(FIRST_TRY[1])
     rows = [f"{label} 1:{x} 2:{label * 0.5 + x}" for label in (1, -1) for x in (0.25, 0.5, 1.5)]
     (folder / "heart_scale.libsvm").write_text("\n".join(rows) + "\n")
+    (folder / "rows").mkdir()
+    np.save(folder / "rows" / "X.npy", np.random.default_rng(0).normal(size=(40, 3)))
+    np.save(folder / "rows" / "y.npy", np.resize([1.0, -1.0], 40))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert main(["run", "dataset=separable", "method=auto", "out=stored"]) == 0
     (stored,) = (folder / "stored").glob("run/*")
     for name in ("RUN1", "RUN2", *re.findall(r"results/comparison/[\d_-]+", README)):
         shutil.copytree(stored, folder / name, dirs_exist_ok=True)
+    (folder / "results" / "latest").symlink_to(folder / name)
     return folder
 
 

@@ -6,13 +6,17 @@ import tempfile
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from marginbench.datasets.digest import digest
+from marginbench.datasets.mapped import folder_name
+from marginbench.harness.cell.path import path_of, starts
 from marginbench.harness.cell.spec import make_problem
-from marginbench.harness.files import write_atomically
 from marginbench.harness.interface import engine, html
 from marginbench.harness.interface.data import Classes, samples, stored
 from marginbench.harness.interface.methods import Method, pair_of
@@ -74,7 +78,7 @@ class Comparison:
         """The figures of the report by name, drawn by matplotlib; a notebook shows all of them."""
         from marginbench.harness.reporting import figures
 
-        return Figures(figures.drawn(self.records, self._references))
+        return Figures(figures.drawn(self.records, self._references, self.folder))
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the report, one HTML page that works offline; its path.
@@ -91,7 +95,7 @@ class Comparison:
             raise InputError(f"report({str(path)!r}): needs the name of a file that ends in .html")
         if not page.parent.is_dir():
             raise InputError(f"report({str(path)!r}): there is no folder {page.parent}")
-        return write_atomically(page, report.page(self.records, self.frame, title, self.command, self._references))
+        return report.write_page(report.page(self.records, title, self.command, self._references), page)
 
     def _title(self) -> str:
         counts = Counter(record.status for record in self.records).most_common()
@@ -119,12 +123,14 @@ def compare(
     C: float | Iterable[float] = 1.0,
     bias: Bias | Iterable[Bias] | None = None,
     *,
+    path: Iterable[float] | None = None,
     loss: Loss = "hinge",
-    weight: str | None = None,
+    weight: Any = None,
     s: float = 1.0,
     budget: Mapping[str, float] | float | None = None,
     limits: Mapping[str, float] | float | None = None,
     repeats: int = 1,
+    threads: int = 1,
     seed: int = 0,
     positive: object = None,
     name: str = "data",
@@ -133,7 +139,9 @@ def compare(
 ) -> Comparison:
     """Run every method on (X, y) for every C and bias, each cell in a process of its own, and certify every answer.
 
-    methods, bias, weight, budget, limits: as for `solve`. repeats: how often each cell is run.
+    methods, bias, weight, budget, limits, threads: as for `solve`. repeats: how often each cell is run.
+    path: values of C to solve one after another, instead of C: each from nothing and, in rows with start = "warm", from
+    the method's own answer at the value before.
     out: a folder for the results, in which finished cells of an earlier call are found again, unless `fresh`; None is a
     temporary one, deleted with the Comparison. name: of the data, in the table and the report.
     The data are written to the cache of marginbench once, for all processes to map.
@@ -148,15 +156,20 @@ def compare(
     """
     given = samples(X, y, positive)
     chosen = _each(methods, (str, type))
-    dataset = {"_target_": f"{stored.__module__}.{stored.__name__}", "digest": digest(given.X, given.y)}
+    name_of_data = digest(given.X, given.y)
+    dataset = {"_target_": f"{stored.__module__}.{stored.__name__}", "digest": folder_name(given.X, name_of_data)}
     budgets, limit = engine.options("budget", budget, seed), engine.options("limits", limits, seed)
+    walk = [] if path is None else path_of(np.asarray(path).tolist())
+    if walk and _each(C, (str,)) != [1.0]:
+        raise InputError("compare: C beside path: the path gives every C; leave one of the two out")
     cells = []
-    for price in _each(C, (str,)):
+    for price, start in starts(walk) if walk else [(price, "cold") for price in _each(C, (str,))]:
         for kind in _each(bias, (str,)):
             problem = engine.problem_config(price, kind, loss, weight, s)
             stated = make_problem(given.X, given.y, problem)
             pairs = [pair_of(method, stated, seed) for method in chosen]
-            cells += engine.cells(given, pairs, problem, dataset, name, budgets, limit, seed, repeats)
+            made = engine.cells(given, pairs, problem, dataset, name, budgets, limit, seed, repeats, threads)
+            cells += [replace(cell, path=walk, start=start) for cell in made]
     if not cells:
         raise InputError("compare: no cells; needs at least one method, one C and one bias")
     folder = Path(tempfile.mkdtemp(prefix="marginbench-")) if out is None else Path(out)

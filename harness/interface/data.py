@@ -127,11 +127,11 @@ def _shown(values: Any) -> str:
 
 def folder_of_data() -> Path:
     """Where data given in memory lie for the processes of cells; may be deleted at any time."""
-    return cache.folder() / "data"
+    return cache.data_folder()
 
 
 def stored(digest: str) -> tuple[Matrix, Array]:
-    """The data of this digest that `compare` was given: what a record names in the place of a data set."""
+    """The data of this digest, in its layout, that `compare` was given: what a record names in place of a data set."""
     path = folder_of_data() / digest
     if not path.is_dir():
         raise InputError(f"the data {digest[:16]} were given in memory and are no longer kept: call compare again")

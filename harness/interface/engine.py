@@ -40,7 +40,7 @@ from marginbench.harness.records.record import Record
 from marginbench.harness.references import library
 from marginbench.harness.running.isolation import Isolation, Limits
 from marginbench.harness.running.mapped_data import spill
-from marginbench.harness.running.planning import check_numbers
+from marginbench.harness.running.planning import check_numbers, check_threads
 from marginbench.harness.running.sweep import Finished, run_cells
 
 
@@ -70,8 +70,9 @@ def defaults(seed: int = 0) -> Config:
     return deepcopy(_defaults(seed))
 
 
-def problem_config(C: object, bias: Bias | None, loss: Loss, weight: str | None, s: float) -> Config:
-    """`problem.*` of the command line. bias None is its default."""
+def problem_config(C: object, bias: Bias | None, loss: Loss, weight: Any, s: float) -> Config:
+    """`problem.*` of the command line. bias None is its default; weights of rows become a list, as in a record."""
+    weight = weight.tolist() if isinstance(weight, np.ndarray) else weight
     price = float(C) if isinstance(C, Real) and not isinstance(C, bool) else C
     return {"C": price, "bias": bias or DEFAULT_BIAS, "loss": loss, "weight": weight, "s": s}
 
@@ -98,9 +99,11 @@ def cells(
     limits: Config,
     seed: int,
     repeats: int = 1,
+    threads: int = 1,
 ) -> list[Cell]:
     """One cell for each pair and repeat. What `problem` asks of the data is checked here."""
     make_problem(samples.X, samples.y, problem)
+    check_threads(_whole("threads", threads, 1))
     return [
         Cell(
             dataset=dataset,
@@ -115,6 +118,7 @@ def cells(
             limits=limits,
             seed=seed,
             repeat=repeat,
+            threads=int(threads),
         )
         for pair in pairs
         for repeat in range(_whole("repeats", repeats, 1))
@@ -204,7 +208,7 @@ def _computed(problem: Problem, reference: Config) -> Bounds:
     side, budget = reference["hard" if problem.hard else "soft"], reference["budget"]
     formulation: Formulation = instantiate(side["formulation"])
     solver: Solver = instantiate(side["solver"])
-    program = formulation.program(problem, chosen_kind(formulation, solver))
+    program = formulation.program(problem, chosen_kind(formulation, solver, problem))
     solver.warm_up(program)
     known, end = Bounds(source="computed"), time.monotonic() + float(budget["seconds"])
     for iterate in solver.iterates(program):

@@ -1,19 +1,27 @@
 """load: a data set by name or from a file, as the command line reads it."""
 
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from marginbench.datasets.samples import samples_of
-from marginbench.harness.cell.spec import instantiate
+from marginbench.harness.data_parts import data_parts
 from marginbench.harness.interface.data import checked
 from marginbench.harness.interface.engine import composer
 from marginbench.harness.model.problem import Array, InputError, Matrix
 
 
-def load(name_or_path: str | PathLike[str], **options: Any) -> tuple[Matrix, Array]:
+def load(
+    name_or_path: str | PathLike[str],
+    *,
+    preprocess: Mapping[str, Any] | None = None,
+    part: Literal["train", "test"] = "train",
+    **options: Any,
+) -> tuple[Matrix, Array]:
     """(X, y) of a data set that `marginbench list dataset` names, or of a file; y is -1 and +1.
 
+    preprocess: the options of that name on the command line: `{"test": 0.2, "columns": "max_abs", "rows": "unit"}`.
+    part: the rows to learn from, or those that preprocess["test"] holds out.
     options: those of conf/dataset/NAME.yaml, or of conf/dataset/file.yaml for a file (`labels`, `scale`, ...).
 
     >>> import marginbench as mb
@@ -28,9 +36,20 @@ def load(name_or_path: str | PathLike[str], **options: Any) -> tuple[Matrix, Arr
             raise InputError(f"load({str(name_or_path)!r}): there is no option {option!r}; possible are {possible}")
         config[option] = value
     try:
-        return checked(*samples_of(instantiate(config), str(name_or_path)))
+        parts = data_parts(config, preprocess or {}, str(name_or_path))
     except (ValueError, OSError) as error:
         raise InputError(f"load({str(name_or_path)!r}): {error}") from None
+    if part == "train":
+        return _own(*checked(*parts.train))
+    if parts.test is None or part != "test":
+        needs = "needs preprocess={'test': ...}" if part == "test" else "possible are train, test"
+        raise InputError(f"load({str(name_or_path)!r}, part={part!r}): {needs}")
+    return _own(*checked(*parts.test))
+
+
+def _own(X: Matrix, y: Array) -> tuple[Matrix, Array]:
+    """Arrays that the caller may write to: what comes from the cache is mapped from files."""
+    return (X, y) if y.flags.writeable else (X.copy(), y.copy())
 
 
 def _config(name_or_path: str | PathLike[str]) -> dict[str, Any]:

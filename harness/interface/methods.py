@@ -101,7 +101,7 @@ def _fits(formulation: Formulation, solver: Solver, problem: Problem) -> bool:
     if misfit(formulation, solver, problem) or not answers(formulation, problem):
         return False
     with suppress(InputError):
-        return solver.refuses(formulation.program(problem, chosen_kind(formulation, solver))) is None
+        return solver.refuses(formulation.program(problem, chosen_kind(formulation, solver, problem))) is None
     return False
 
 

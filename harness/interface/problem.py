@@ -57,4 +57,6 @@ def described(problem: model.Problem) -> str:
         parts.append(f"s={problem.s:g}")
     if problem.weight is not None:
         parts.append("weighted rows")
+    if problem.kernel is not None:
+        parts.append(f"{problem.kernel}, eps={problem.eps:.1e}")
     return ", ".join(parts)

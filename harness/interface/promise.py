@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.interface.data import Classes, checked
-from marginbench.harness.model.problem import Array, C_of_pegasos, InputError, Matrix, Point, Problem
+from marginbench.harness.model.lambdas import C_of_pegasos
+from marginbench.harness.model.problem import Array, InputError, Matrix, Point, Problem
 
 POSSIBLE = (
     "possible are LinearSVC, SVC(kernel='linear'), SGDClassifier(loss='hinge' or 'squared_hinge'), Perceptron, "

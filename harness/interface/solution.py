@@ -98,10 +98,11 @@ def solve(
     bias: Bias | None = None,
     *,
     loss: Loss = "hinge",
-    weight: str | None = None,
+    weight: Any = None,
     s: float = 1.0,
     budget: Mapping[str, float] | float | None = None,
     limits: Mapping[str, float] | float | None = None,
+    threads: int = 1,
     seed: int = 0,
     positive: object = None,
     reference: bool = True,
@@ -111,7 +112,9 @@ def solve(
 
     method: see `marginbench list method`; a pair (formulation, solver), a Solver, or "FILE.py:Class".
     bias: None is `augmented`, the default of the command line; `free` and `none` are other problems.
-    weight: None, or "balanced". budget: seconds, or a mapping of `seconds`, `gap`, `iterations`; limits alike.
+    weight: None, "balanced", {"positive": 2, "negative": 1}, or a number for each row.
+    budget: seconds, or a mapping of `seconds`, `gap`, `iterations`; limits alike.
+    threads: cores that a method may use, where it can share out one problem.
     reference: where the method gives no multipliers, find a lower bound of the optimum first.
     isolated: run in a process of its own, as the command line does; False runs here, for a debugger.
 
@@ -133,6 +136,7 @@ def solve(
         seed,
         reference,
         isolated,
+        threads,
     )
 
 
@@ -145,10 +149,11 @@ def solve_samples(
     seed: int,
     reference: bool,
     isolated: bool,
+    threads: int = 1,
 ) -> Solution:
     """`solve` for data that were read, and options that were checked."""
     pair = pair_of(method, make_problem(given.X, given.y, problem), seed, isolated)
-    (cell,) = engine.cells(given, [pair], problem, {}, "data", budget, limits, seed)
+    (cell,) = engine.cells(given, [pair], problem, {}, "data", budget, limits, seed, threads=threads)
     run = engine.run_one(cell, given, reference, isolated)
     point, record = run.outcome.point, run.outcome.record
     if point is None:

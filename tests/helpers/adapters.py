@@ -30,6 +30,8 @@ BACKENDS = [
     "cvxpy_highs",
     "cvxpy_piqp",
     "cvxpy_ecos",
+    "cvxpy",
+    "qpsolvers",
     "liblinear",
     "libsvm",
     "piqp",
@@ -40,17 +42,26 @@ BACKENDS = [
     "daqp",
     "highs",
     "qtqp",
+    "qoco",
+    "copt",
+    "cplex",
+    "gurobi",
+    "xpress",
     "cvxopt",
     "quadprog",
     "rehline",
     "skglm",
     "snapml",
+    "liblinear_official",
+    "libsvm_official",
 ]
 # What a library can reach on these tiny programs: 1e-8 unless there is a reason.
 REACH = {
     "highs": 1e-6,  # adds about 1e-7 to the diagonal
     "cvxpy_highs": 1e-6,
     "quadprog": 1e-5,  # adds 1e-8, and multipliers of a dual are of size 1e2
+    "cvxpy": 1e-6,  # with the default tolerance of Clarabel alone
+    "qpsolvers": 1e-6,
     "cvxpy_ecos": 1e-5,  # solves a cone program whose gap is small, not its complementarity
 }
 

@@ -28,6 +28,11 @@ def sample(share):
     return X, np.where(rng.random(40) < 0.5, 1.0, -1.0)
 
 
+def three_classes():
+    """As a function of the user's own may be: six rows, labels are words."""
+    return np.arange(12.0).reshape(6, 2), np.array(["a", "b", "c", "a", "b", "c"])
+
+
 def put(tmp_path, content, name="made.svm"):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())

@@ -93,3 +93,52 @@ def hostile_run() -> list[Record]:
         failure("failed", "../" + HOSTILE, HOSTILE, **(names | {"message": HOSTILE})),
         failure(HOSTILE, "m", HOSTILE, **names),
     ]
+
+
+def a_large_run(problems: int, methods: int = 40, repeats: int = 1, entries: int = 40) -> list[Record]:
+    """`problems` x `methods` x `repeats` records with curves of `entries` points, as a sweep over data sets, C and
+    methods leaves them: some are not accurate enough, some time out, some do not fit."""
+    records = []
+    for p in range(problems):
+        where: dict[str, Any] = {"dataset": f"data-{p // 5:03d}", "C": 10.0 ** (p % 5 - 2), "bias": "none"}
+        where |= {"n": 100 * (1 + p % 7), "d": 5 * (1 + p % 3), "nnz": 500 * (1 + p % 7) * (1 + p % 3)}
+        for m in range(methods):
+            for repeat in range(repeats):
+                at = where | {"repeat": repeat, "hash": f"{p:06x}{m:06x}{repeat:04x}"}
+                at["cell"] = large_cell(f"method-{m:02d}", at)
+                seconds = 0.01 * (1.0 + 0.3 * ((7 * m + 3 * p) % 11)) * (1.0 + 0.03 * ((5 * repeat + m) % 4))
+                fits = m % 20 != 7 or p % 5 != 0
+                records.append(one_of_many(f"method-{m:02d}", f"{p:016x}", seconds, m + p, fits, entries, at))
+    return records
+
+
+def large_cell(method: str, at: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "budget": {"seconds": 1.0, "gap": 1e-6, "iterations": 1000, "wrong_gap": 0.01},
+        "limits": {"seconds": 2.0, "memory_mb": 4096},
+        "dataset": {"_target_": "marginbench.datasets.generators.overlapping", "n": at["n"], "d": at["d"], "seed": 0},
+        "problem": {"C": at["C"], "bias": "none", "loss": "hinge", "s": 1.0, "weight": None},
+        "formulation": {"_target_": "marginbench.harness.formulations.dual_qp.DualQP"},
+        "solver": {"_target_": f"solvers.{method}.Solver", "seed": 0},
+    }
+
+
+def one_of_many(
+    method: str, data: str, seconds: float, turn: int, fits: bool, entries: int, at: dict[str, Any]
+) -> Record:
+    """Of thirteen one times out and one is inaccurate; the others halve their gap in every iteration."""
+    problem = f"{data}-C{at['C']}-none-hinge"
+    if not fits or turn % 13 == 0:
+        status = "timeout" if fits else "skipped"
+        return failure(status, method, problem, **at, message=f"{status}: for the reason number {turn % 4}")
+    run = solved(method, problem, seconds, **at, cpu_seconds=0.97 * seconds, peak_mb=120.0 + turn % 50)
+    last = 15 if turn % 13 == 2 else 30
+    steps = [1 + round(k * (last - 1) / (entries - 1)) for k in range(entries)]
+    run.curve = [{**run.curve[k - 1], "seconds": seconds * (j + 1) / entries} for j, k in enumerate(steps)]
+    if turn % 13 == 2:
+        run.status, run.gap, run.message = "inaccurate", run.curve[-1]["gap"], "the budget of 1 s was spent"
+    residuals = ("kkt_primal", "kkt_dual", "kkt_stationarity", "kkt_complementarity")
+    run.curve = [
+        entry | {name: entry["own_residual"] / (2 + j) for j, name in enumerate(residuals)} for entry in run.curve
+    ]
+    return run

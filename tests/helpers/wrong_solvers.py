@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
-from marginbench.harness.model.solver import Iterate, Solver
+from marginbench.harness.model.solver import Iterate, Solver, Start
 
 
 @dataclass(frozen=True)
@@ -186,3 +186,23 @@ class Crashes(Right):
     def iterates(self, program):
         os._exit(3)
         yield
+
+
+@dataclass(frozen=True)
+class TakesStart(Right):
+    """Right, wherever it is to begin."""
+
+    def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
+        yield from super().iterates(program)
+
+
+@dataclass(frozen=True)
+class BelievesStart(Right):
+    """Gives the answer at another C back, as that at this one."""
+
+    def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
+        assert isinstance(program, RegularisedRisk)
+        if start is None:
+            yield from super().iterates(program)
+        else:
+            yield Iterate(np.append(start.w, start.b) if program.intercept else start.w, claim="converged")

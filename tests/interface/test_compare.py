@@ -108,3 +108,16 @@ def test_bad_input_ends_before_the_first_cell_runs(more, message, tmp_path):
     with pytest.raises(InputError, match=message):
         mb.compare(X, y, out=tmp_path, **more)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_path_of_C_is_solved_cold_and_warm():
+    found = mb.compare(X, y, ["auto"], path=np.array([1, 10]), bias="free")
+    assert list(zip(found.frame["C"], found.frame["start"], found.frame["status"], strict=True)) == [
+        (1.0, "cold", "solved"),
+        (10.0, "cold", "solved"),
+        (10.0, "warm", "solved"),
+    ]
+    with pytest.raises(InputError, match="C beside path"):
+        mb.compare(X, y, ["auto"], C=2.0, path=[1, 10])
+    with pytest.raises(InputError, match="not above 0"):
+        mb.compare(X, y, ["auto"], path=[1, -1])

@@ -46,6 +46,7 @@ def test_the_default_bias_is_written_in_one_place_and_said_in_all():
 
 
 @pytest.mark.parametrize("name", MODULES)
+@pytest.mark.long
 def test_examples_of_docstrings(name):
     module = importlib.import_module(f"marginbench.harness.interface.{name}")
     assert doctest.testmod(module).failed == 0

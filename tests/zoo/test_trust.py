@@ -85,7 +85,7 @@ def two_references(home, monkeypatch):
     here = key_of("stored")
     absent = next(path.stem for path in sorted(STORED.glob("*.json")) if not path.stem.startswith(here[:16]))
     for key in (here, absent):
-        for path in STORED.glob(f"{key}*"):
+        for path in [STORED / f"{key}.json", *STORED.glob(f"{key}-????????.npz")]:
             shutil.copy(path, folder)
     at_hand = [Entry("at-hand", pen.dataset, pen.problem)]
     for module in (stored, command):

@@ -20,6 +20,8 @@ from marginbench.harness.validation.examination import Examination, anytime, hon
 from marginbench.harness.validation.scorecard import Scorecard
 from marginbench.harness.validation.testbed import Setting, Subject
 
+pytestmark = pytest.mark.long
+
 SECONDS = 0.05
 """CPU time that is hidden here: contracts solve many times."""
 

@@ -12,6 +12,8 @@ from zoo.score import note
 from zoo.table_of_attacks import ATTACKS, RESIDUE
 from zoo.table_of_mistakes import CONTROLS, MISTAKES
 
+pytestmark = pytest.mark.long
+
 ZERO = Expectation("mistakes.Nothing", "risk", ("wrong",), "w = 0 is far from the optimum, whatever a file says")
 HONEST = Expectation("honest.Honest", "dual", ("solved",), "right")
 EVERYONE = [*CONTROLS, *MISTAKES, *ATTACKS]
