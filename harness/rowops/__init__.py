@@ -18,7 +18,8 @@ All rows     `margins(rows, y, w, b, m)` does m_i = y_i (x_i.w + b);  `combine(r
              `scores_and_sum(rows, w, v, scores, total)` gives X w and X'v with each row read once.
 Copies       `take(rows, index, room)`: some rows side by side;  `Room()`: memory that is used again for the next copy.
 Threads      `Team(threads)`: the same passes in parts, a part for each thread: `team.margins`, `team.combine`,
-             `team.take`, and `team.over` for a pass of your own (`parallel.py`).
+             `team.take`, `team.gather`, `team.scatter`, `team.copy`, and `team.over` for a pass of your own
+             (`parallel.py`).
 Streams      For data that need not fit into memory: `runs(rows, n, size)` cuts them into blocks, `run_of(rows, start,
              end)` is one of them, `prefetch` and `release` bring its pages in and give them back, and `Gathered`
              collects rows of several blocks, `bytes_of` says what rows take (`streams.py`).
@@ -28,7 +29,7 @@ Compiling    `FAST`: the fastmath flags that keep infinities and NaN.  `is_dense
 Kernels of one family of solvers are beside it, in its folder under solvers/.
 """
 
-from marginbench.harness.rowops.parallel import ALONE, Team, entries, meet, new_barrier, part_of
+from marginbench.harness.rowops.parallel import ALONE, Team, meet, new_barrier, part_of, pass_cost
 from marginbench.harness.rowops.passes import (
     Room,
     combine,
@@ -57,7 +58,6 @@ __all__ = [
     "combine_some",
     "copy_dense",
     "dot",
-    "entries",
     "is_dense_type",
     "margins",
     "margins_of_some",
@@ -65,6 +65,7 @@ __all__ = [
     "new_barrier",
     "norm2",
     "part_of",
+    "pass_cost",
     "prefetch",
     "read_only",
     "release",

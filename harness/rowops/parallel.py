@@ -5,7 +5,7 @@
 
 Same bits     A part is a run of rows that depends on the number of rows and of parts alone, and sums over parts are
               added in their order: the same number of threads gives the same bits. One part is the pass of one thread.
-When          A pass is done in parts from `WORTH` entries on. Below, waking a thread costs more than it saves.
+When          A pass is done in parts where it takes `WORTH` or more. Below, waking a thread costs more than it saves.
 Threads       are Python's, in kernels compiled with `nogil=True`. They start with the first pass that is worth it and
               end with the team: a process that is forked from must have one thread.
 Cores         Where the process is confined to as many cores as there are threads, each thread stays on its own: small
@@ -25,21 +25,33 @@ import numpy as np
 from llvmlite.binding import address_of_symbol
 from numba import njit, types
 
-from marginbench.harness.rowops.passes import Room, combine_some, copy_rows, frozen, margins_of_some, space_for
+from marginbench.harness.rowops.passes import (
+    Room,
+    combine_some,
+    copy_rows,
+    frozen,
+    gather,
+    margins_of_some,
+    offsets,
+    scatter,
+    space_for,
+)
 from marginbench.harness.rowops.rows import CSR, Dense
 
-WORTH = 1_000_000
-"""Entries of the rows, about 1 ms of work, from which on a pass is done in parts. Waking a thread takes 0.05 ms: at
-200,000 to 400,000 entries (4000 and 8000 x 50) the first of two threads had as much to do as one alone, at 7,500,000
-(covtype) 1.7 times less."""
+WORTH = 500_000
+"""Nanoseconds, about, from which on a pass is done in parts: waking a thread takes 50,000 to 100,000."""
+ENTRY, NONZERO, ROW, NUMBER = 0.35, 1.0, 5.0, 4.0
+"""Nanoseconds of a pass, about: for an entry of dense rows, a non-zero, a row, and a number copied from anywhere, which
+is seldom in the cache."""
 
 BARRIERS = address_of_symbol("pthread_barrier_wait") is not None
 """Whether the system has barriers. Where it has not (macOS), a team does everything in one part."""
 
 LINE = 8
 """Numbers of 8 bytes in a line of the cache; the memory of a pthread_barrier_t is no longer."""
-GLANCES = 100
-"""How often a thread looks for the others before it sleeps: about 0.05 ms. To wake a core that sleeps takes as long."""
+GLANCES = 400
+"""How often a thread looks for the others before it sleeps: about 0.25 ms, longer than what the first does alone
+between two passes where d is in the tens. To wake a core that sleeps takes 0.05 ms."""
 
 if BARRIERS:
     _wait = types.ExternalFunction("pthread_barrier_wait", types.int32(types.uintp))
@@ -79,9 +91,11 @@ def part_of(n, parts, part):
     return n * part // parts, n * (part + 1) // parts
 
 
-def entries(rows: Dense | CSR) -> int:
-    """How many numbers a pass over all rows reads."""
-    return rows.X.size if isinstance(rows, Dense) else rows.data.size
+def pass_cost(rows: Dense | CSR) -> float:
+    """Nanoseconds that a pass over all rows takes, about: by counts alone, so that parts are the same in every run."""
+    if isinstance(rows, Dense):
+        return ENTRY * rows.X.size + ROW * len(rows.X)
+    return NONZERO * rows.data.size + ROW * (rows.indptr.size - 1)
 
 
 class Team:
@@ -108,9 +122,10 @@ class Team:
             os.sched_setaffinity(0, self._cores)
             self._cores = []
 
-    def parts(self, size: int) -> int:
-        """In how many parts a pass over so many entries is done."""
-        return self.threads if size >= WORTH else 1
+    def parts(self, cost: float, passes: int = 1) -> int:
+        """In how many parts a pass of so many nanoseconds is done. passes: made one after another in a kernel, between
+        which threads wait for each other and do not sleep."""
+        return self.threads if passes * cost >= WORTH else 1
 
     def each(self, parts: int, do: Callable[[int], Any]) -> list[Any]:
         """[do(0), do(1), ...], all at the same time; do(0) in the caller's thread."""
@@ -135,12 +150,12 @@ class Team:
 
     def margins(self, rows, y, w, b, m) -> None:
         """m_i = y_i (x_i . w + b)"""
-        parts = self.parts(entries(rows))
+        parts = self.parts(pass_cost(rows))
         self.over(m.size, parts, lambda start, end: margins_of_some(rows, y, w, b, m, start, end))
 
     def combine(self, rows, y, alpha, w) -> float:
         """w += sum_i alpha_i y_i x_i; returns sum_i alpha_i y_i."""
-        parts = self.parts(entries(rows))
+        parts = self.parts(pass_cost(rows))
         sums = [w, *(np.zeros(w.size) for _ in range(parts - 1))]
         n = alpha.size
         totals = self.each(parts, lambda k: combine_some(rows, y, alpha, sums[k], *part_of(n, parts, k)))
@@ -150,10 +165,40 @@ class Team:
 
     def take(self, rows, index, room: Room | None = None):
         """The rows of `index`, copied to lie side by side."""
-        out = space_for(rows, index, room or Room())
-        parts = self.parts(entries(out))
+        out = space_for(rows, index, room or Room(), self._offsets)
+        parts = self.parts(pass_cost(out))
         self.over(index.size, parts, lambda start, end: copy_rows(rows, index, out, start, end))
         return frozen(out)
+
+    def _offsets(self, indptr, index, out) -> int:
+        """`offsets`, each part from 0 on, then all from where the part before ends."""
+        parts, out[0], size = self.parts(NUMBER * index.size), 0, 0
+        found = self.over(index.size, parts, lambda start, end: offsets(indptr, index[start:end], out[start + 1 :]))
+        for part, more in enumerate(found):
+            start, end = part_of(index.size, parts, part)
+            if size:
+                out[start + 1 : end + 1] += size
+            size += more
+        return size
+
+    def gather(self, values, index):
+        """values[index]"""
+        out = np.empty(index.size, values.dtype)
+        self._numbers(index.size, lambda start, end: gather(values, index[start:end], out[start:end]))
+        return out
+
+    def scatter(self, values, index, out) -> None:
+        """out[index] = values; no index occurs twice."""
+        self._numbers(index.size, lambda start, end: scatter(values[start:end], index[start:end], out))
+
+    def copy(self, values):
+        """values.copy(). Most of its time is the system's, which hands out the pages that are written to."""
+        out = np.empty_like(values)
+        self._numbers(values.size, lambda start, end: np.copyto(out[start:end], values[start:end]))
+        return out
+
+    def _numbers(self, n: int, do: Callable[[int, int], Any]) -> None:
+        self.over(n, self.parts(NUMBER * n), do)
 
 
 ALONE = Team()

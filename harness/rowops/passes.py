@@ -78,13 +78,16 @@ def take(rows, index, room=None):
     return frozen(out)
 
 
-def space_for(rows, index, room):
-    """Where a copy of the rows of `index` will lie; of sparse ones, where each begins is known already."""
+def space_for(rows, index, room, fill=None):
+    """Where a copy of the rows of `index` will lie; of sparse ones, where each begins is known already.
+
+    fill: what `place_rows` does, by other means.
+    """
     if isinstance(rows, Dense):
         d = rows.X.shape[1]
         return Dense(room.array("X", index.size * d, rows.X.dtype).reshape(index.size, d))
     indptr = room.array("indptr", index.size + 1, rows.indptr.dtype)
-    size = offsets(rows.indptr, index, indptr)
+    size = (fill or place_rows)(rows.indptr, index, indptr)
     return CSR(indptr, room.array("indices", size, rows.indices.dtype), room.array("data", size, rows.data.dtype))
 
 
@@ -108,12 +111,34 @@ def copy_dense(X, index, out):
             out[r, j] = X[index[r], j]
 
 
-@njit(cache=True)
-def offsets(indptr, index, out):
+def place_rows(indptr, index, out):
+    """Where each row of `index` begins when they lie side by side, and the last ends; returns that."""
     out[0] = 0
+    return offsets(indptr, index, out[1:])
+
+
+@njit(cache=True, nogil=True)
+def offsets(indptr, index, out):
+    """Where each row of `index` ends when they lie side by side from 0 on; returns the last."""
+    end = np.int64(0)
     for r in range(index.size):
-        out[r + 1] = out[r] + indptr[index[r] + 1] - indptr[index[r]]
-    return out[index.size]
+        end += indptr[index[r] + 1] - indptr[index[r]]
+        out[r] = end
+    return end
+
+
+@njit(cache=True, nogil=True)
+def gather(values, index, out):
+    """out = values[index]"""
+    for r in range(index.size):
+        out[r] = values[index[r]]
+
+
+@njit(cache=True, nogil=True)
+def scatter(values, index, out):
+    """out[index] = values"""
+    for r in range(index.size):
+        out[index[r]] = values[r]
 
 
 @njit(cache=True, nogil=True)

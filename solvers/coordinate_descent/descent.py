@@ -5,7 +5,7 @@ import numpy as np
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual
 from marginbench.harness.model.solver import Start
-from marginbench.harness.rowops import ALONE, Room, Team, combine, entries, margins, squared_norms, take
+from marginbench.harness.rowops import ALONE, Room, Team, combine, margins, pass_cost, squared_norms, take
 from marginbench.solvers.coordinate_descent.faces import Face, minimise_on_face, projected_search
 from marginbench.solvers.coordinate_descent.sweeps import best_length, survey, sweeps
 
@@ -116,7 +116,7 @@ class Descent:
             P.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.way, self.seen, self.m,
             self.high, self.low, self.at_work, read
         )  # fmt: skip
-        parts = self.team.parts(entries(P.rows))
+        parts = self.team.parts(pass_cost(P.rows))
         found = self.team.over(P.n, parts, lambda start, end: survey(*about, start, end))
         listed, known, gaps, shortest, longest = zip(*found, strict=True)
         if parts > 1:

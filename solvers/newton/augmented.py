@@ -224,7 +224,7 @@ def rounds_on_working_sets(block: Block, state: State) -> Rounds:
     saved, least, widen = state, np.inf, 1.0
     while True:
         gap, scale = block.gap(state)
-        kept = state.copy()
+        kept = state.copy(block.team)
         yield kept, gap, scale
         if gap > 3.0 * least and gap > 1e-7 * scale and widen < 1e6:
             state, widen = saved.copy(), 10.0 * widen  # rows left out have crossed the margin: back, with more rows
@@ -269,10 +269,12 @@ def refine(block: Block, state: State, widen: float) -> bool:
     if moved:
         block.pull(change, out=state.pull)
     part = block.take(index)
-    small = State(state.theta, state.alpha[index], state.m[index], state.pull, state.h)
+    alpha, m = (block.team.gather(values, index) for values in (state.alpha, state.m))
+    small = State(state.theta, alpha, m, state.pull, state.h)
     if not tighten(part, small, widen, block.n):
         return False
-    state.alpha[index], state.pull, state.h = small.alpha, small.pull, small.h
+    block.team.scatter(small.alpha, index, state.alpha)
+    state.pull, state.h = small.pull, small.h
     block.margins(state.theta, state.m)
     return True
 

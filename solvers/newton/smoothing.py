@@ -22,7 +22,7 @@ from numba import njit
 from marginbench.harness.model.kernel_dual import KernelDual
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual
-from marginbench.harness.rowops import ALONE, CSR, FAST, Dense, Team, entries, read_only
+from marginbench.harness.rowops import ALONE, CSR, FAST, Dense, Team, pass_cost, read_only
 from marginbench.solvers.newton.passes import (
     DERIVE,
     KAPPA,
@@ -43,6 +43,8 @@ ROUNDING = 1e-18
 """Newton's decrement g'H^-1 g, relative to the objective, from which on a gradient that does not shrink is rounding."""
 
 
+PASSES = 4
+"""Of a proximal step, at the least, after the other threads were woken for it."""
 LONGEST = 1e12
 """A step that goes on beyond this many times its length has no end."""
 
@@ -57,8 +59,8 @@ class State:
     pull: Array
     h: float
 
-    def copy(self) -> "State":
-        return State(self.theta.copy(), self.alpha.copy(), self.m.copy(), self.pull.copy(), self.h)
+    def copy(self, team: Team = ALONE) -> "State":
+        return State(self.theta.copy(), team.copy(self.alpha), team.copy(self.m), self.pull.copy(), self.h)
 
 
 def widths(program: BoxDual | KernelDual) -> Array:
@@ -90,10 +92,11 @@ class Block:
         team: Team = ALONE,
     ) -> None:
         self.rows, self.y, self.kappa, self.d, self.bias = rows, read_only(y), kappa, d, bias
-        self.upper, self.v = read_only(upper), read_only(v)
+        self.upper = read_only(upper)
+        self.v = self.upper if v is upper else read_only(v)
         self.n, self.size = y.size, d + bias
         self.top = kappa if upper.max(initial=0.0) < np.inf else np.inf  # at 1 - m_i > top, l_i has slope u_i
-        self.team, self.parts, self.steps = team, team.parts(entries(rows)), 0
+        self.team, self.parts, self.steps = team, team.parts(pass_cost(rows), PASSES), 0
         limits = direct, products
         self.work = new_work(rows, self.y, self.upper, self.v, self.size, bias, limits, self.parts)
         self.system = self.work.system
@@ -106,10 +109,16 @@ class Block:
             program.rows, program.y, program.upper, v, kappa, program.d, program.equality, direct=direct, team=team
         )
 
-    def take(self, index: Array, factor: float | Array = 1.0) -> "Block":
-        rows, upper, v = self.team.take(self.rows, index), factor * self.upper[index], factor * self.v[index]
+    def take(self, index: Array, factor: Array | None = None) -> "Block":
+        """The rows of `index`, their u_i and v_i times `factor`."""
+        rows, y, upper = self.team.take(self.rows, index), *(self.team.gather(a, index) for a in (self.y, self.upper))
+        v = upper if self.v is self.upper else self.team.gather(self.v, index)
+        if factor is not None:
+            upper *= factor
+            if v is not upper:
+                v *= factor
         limits = self.system.direct, self.system.products
-        return Block(rows, self.y[index], upper, v, self.kappa, self.d, self.bias, *limits, self.team)
+        return Block(rows, y, upper, v, self.kappa, self.d, self.bias, *limits, self.team)
 
     def state(self, theta: Array, alpha: Array, h: float) -> State:
         return State(theta, alpha, self.margins(theta), self.pull(alpha), h)
@@ -155,7 +164,7 @@ class Block:
 
         pull includes the rows held elsewhere. False when `limit` steps did not bring ||g|| below tolerance ||w||.
         """
-        p = state.alpha.copy()
+        p = self.team.copy(state.alpha)
         work = self.work._replace(alpha=state.alpha, m=state.m, p=p)
         if self.parts == 1:
             work = work._replace(pulls=state.pull[None])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from marginbench.harness.rowops import ALONE, Team, combine, margins, parallel, part_of, rows_of, take
+from marginbench.harness.rowops import ALONE, Team, combine, margins, parallel, part_of, pass_cost, rows_of, take
 
 
 @pytest.fixture(autouse=True)
@@ -63,10 +63,10 @@ def test_threads_start_with_the_first_pass_that_is_worth_it_and_end_with_the_tea
     rows, y, w, _ = some_rows(False)
     before, m = threading.active_count(), np.empty(y.size)
     with Team(3) as team:
-        monkeypatch.setattr(parallel, "WORTH", rows.X.size + 1)
+        monkeypatch.setattr(parallel, "WORTH", 1.01 * pass_cost(rows))
         team.margins(rows, y, w, 0.0, m)
         assert threading.active_count() == before
-        monkeypatch.setattr(parallel, "WORTH", rows.X.size)
+        monkeypatch.setattr(parallel, "WORTH", pass_cost(rows))
         team.margins(rows, y, w, 0.0, m)
         assert threading.active_count() == before + 2
     assert threading.active_count() == before
