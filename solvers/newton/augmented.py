@@ -204,6 +204,7 @@ def start_on_samples(block: Block, seed: int) -> State:
         rng = rng or np.random.default_rng(seed)
         parts.append(sample(block, classes, cap, rng))
         cap *= SAMPLE_GROWTH
+    del classes  # where there are very many rows, memory is dear
     theta, hs = np.zeros(block.size), [2.0, 0.5]
     for part in [*parts, block]:
         state = part.state(theta, np.zeros(part.n), h=2.0)
@@ -216,7 +217,8 @@ def start_on_samples(block: Block, seed: int) -> State:
 
 
 Rounds = Iterator[tuple[State, float, float]]
-"""A copy of the state after each round, its gap and the scale of that."""
+"""A copy of the state after each round, its gap and the scale of that. The margins of a round on working sets are those
+of the state itself, to be read before the next round."""
 
 
 def rounds_on_working_sets(block: Block, state: State) -> Rounds:
@@ -224,14 +226,28 @@ def rounds_on_working_sets(block: Block, state: State) -> Rounds:
     saved, least, widen = state, np.inf, 1.0
     while True:
         gap, scale = block.gap(state)
-        kept = state.copy(block.team)
+        kept = copy_but_margins(block, state)
         yield kept, gap, scale
         if gap > 3.0 * least and gap > 1e-7 * scale and widen < 1e6:
-            state, widen = saved.copy(), 10.0 * widen  # rows left out have crossed the margin: back, with more rows
+            go_back(block, state, saved)  # rows left out have crossed the margin: back, with more rows
+            widen = 10.0 * widen
         else:
             saved, least, widen = kept, gap, max(1.0, widen / 3.0)
         while not refine(block, state, widen):
-            state, widen = saved.copy(), 10.0 * widen
+            go_back(block, state, saved)
+            widen = 10.0 * widen
+
+
+def copy_but_margins(block: Block, state: State) -> State:
+    """A copy of all but the margins, which follow from theta: for 5e7 rows they would take another 0.4 GB."""
+    return State(state.theta.copy(), block.team.copy(state.alpha), state.m, state.pull.copy(), state.h)
+
+
+def go_back(block: Block, state: State, saved: State) -> None:
+    """state <- what was saved of it, its margins computed again."""
+    state.theta, state.pull, state.h = saved.theta.copy(), saved.pull.copy(), saved.h
+    np.copyto(state.alpha, saved.alpha)
+    block.margins(state.theta, state.m)
 
 
 def rounds_on_all_rows(block: Block, state: State) -> Rounds:
@@ -300,16 +316,16 @@ def sample(block: Block, classes: list[Array], cap: int, rng: np.random.Generato
 def settle(block: Block, state: State, width: float, least: int) -> tuple[Array, Array, int]:
     """The rows that take part, `least` of them at least; those that do not move to the bound on their side.
 
-    Returns their indices, by how much each row moved, and how many did.
+    Returns their indices, by how much each row moved (in the memory of dm, which a step fills anew), and how many did.
     """
     rows = block.n, block.parts
     near = sum(block.team.over(*rows, lambda start, end: count_near(state.m, width, start, end)))
     if near < least:
         width = float(np.partition(np.abs(1.0 - state.m), least - 1)[least - 1])
-    index, change = np.empty(block.n, np.int64), np.zeros(block.n)
+    index, change = np.empty(block.n, np.int64), block.work.dm
     at = state.m, state.alpha, block.upper, width, block.top, index, change
     some, moved = zip(*block.team.over(*rows, lambda start, end: settle_some(*at, start, end)), strict=True)
-    return some[0] if block.parts == 1 else np.concatenate(some), change, sum(moved)
+    return np.concatenate(some), change, sum(moved)
 
 
 @njit(cache=True, nogil=True)
@@ -328,7 +344,7 @@ def settle_some(m, alpha, upper, width, top, index, change, start, end):
     """
     k, moved = start, 0
     for i in range(start, end):
-        z = 1.0 - m[i]
+        z, change[i] = 1.0 - m[i], 0.0
         if -width <= z <= top + width or 0.0 < alpha[i] < upper[i]:
             index[k], k = i, k + 1
             continue

@@ -26,7 +26,7 @@ class System(NamedTuple):
     """What is kept of Newton's matrix from one solution to the next (`systems.py`).
 
     F: a mask that its owner changes between two solutions. G: a matrix for each part, of the rows of F in that part.
-    listed: memory for the indices of F. room: memory for the update of G.
+    listed: memory for the indices of F, where they are fewer than columns or there is no G. room: for the update of G.
     memory: MOST, the most rows that G has held since it was built, 0 before; SWITCHED, the cheaper of the dense systems
     has failed; BY_ROWS, the last solution was that of the small system; CUT_SHORT, that of conjugate gradients at their
     limit.
@@ -79,7 +79,8 @@ def new_work(
     n, order, none = y.size, size if size - 1 <= limits[0] else 0, np.empty(0)
     G, room = np.empty((parts, order, order)), np.empty((parts, room_for(rows, order)))
     mask = np.zeros(n, np.bool_)
-    system = System(mask, mask.copy(), G, np.empty(n, np.int64), room, np.zeros(4, np.int64), *limits)
+    most = n if size - bias > limits[0] else min(n, size)  # rows of F that `systems.py` lists: with G there, below d
+    system = System(mask, mask.copy(), G, np.empty(most, np.int64), room, np.zeros(4, np.int64), *limits)
     each, sums = np.empty((parts, size)), np.empty((parts, 8))  # a line of the cache for each part
     return Work(
         *(rows, y, upper, v, bias, system, none, none, none, np.empty(size), np.empty(n), each, each.copy()),

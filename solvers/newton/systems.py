@@ -62,6 +62,8 @@ def solve(work, g, s, accuracy):
 @njit(cache=True)
 def members(system, k):
     """The indices of the k rows of F."""
+    if k > system.listed.size:
+        raise ValueError("more rows in F than there is memory for their indices")
     index, found = system.listed[:k], 0
     for i in range(system.F.size):
         if system.F[i]:
