@@ -23,12 +23,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from marginbench.harness.model.kernel_dual import KernelDual
+from marginbench.harness.model.needs import Need
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Iterate, Solver, Start
 from marginbench.harness.rowops import CSR
 from marginbench.solvers.choice import advantage, features_of
 from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
-from marginbench.solvers.newton.augmented import NewtonAugmented
+from marginbench.solvers.newton.augmented import NewtonAugmented, rows_of_numbers
 from marginbench.solvers.newton.systems import DIRECT
 
 BELIEVED_AFTER = 0.25
@@ -71,6 +72,11 @@ class Auto(Solver):
         NewtonAugmented(self.seed).warm_up(program)
         features_of(program)
         next(self.iterates(program.head(64)))
+
+    def needs(self, program: Program) -> Need | None:
+        """For each row; coordinate descent keeps as many numbers as Newton does. What Newton's matrix takes is no need:
+        where that is large, coordinate descent goes first."""
+        return rows_of_numbers(program) if isinstance(program, BoxDual) else None
 
     def _with_kernel(self, program: KernelDual) -> tuple[Solver, str, str]:
         """The solver for a kernel, its name, and why."""

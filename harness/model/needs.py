@@ -17,19 +17,24 @@ ENTRY = 12
 
 
 class Need(NamedTuple):
-    """A matrix that has to be in memory: what it is, its rows and columns, and bytes that it takes at least."""
+    """A matrix that has to be in memory: what it is, its rows and columns, and bytes that it takes at least.
+
+    instead: what takes less, in words.
+    """
 
     what: str
     rows: int
     columns: int
     bytes: float
+    instead: str = ""
 
     def beyond(self, memory_mb: float) -> str | None:
         """Why it cannot be made within so many MB; None when it can."""
         if self.bytes <= memory_mb * 2**20:
             return None
         size = f"{self.rows:.1e} x {self.columns:.1e}, {self.bytes / 1e9:.1f} GB"
-        return f"needs {self.what} of {size}; limits.memory_mb={memory_mb:g} allows {memory_mb * 2**20 / 1e9:.1f} GB"
+        allowed = f"limits.memory_mb={memory_mb:g} allows {memory_mb * 2**20 / 1e9:.1f} GB"
+        return f"needs {self.what} of {size}; {allowed}{'; ' if self.instead else ''}{self.instead}"
 
 
 def gram_need(X: Matrix, bias: bool) -> Need:
@@ -71,6 +76,11 @@ def dense_need(P: sp.csc_array, A: sp.csc_array) -> Need:
     """P and A as dense matrices."""
     m, k = A.shape
     return Need("a dense matrix", k + m, k, 8.0 * k * (k + m))
+
+
+def numbers_need(n: int, columns: int, instead: str = "") -> Need:
+    """So many numbers of the solver's own for each row, those of the program among them."""
+    return Need("numbers of its own", n, columns, 8.0 * n * columns, instead)
 
 
 def system_need(size: int) -> Need:

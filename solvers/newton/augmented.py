@@ -34,7 +34,7 @@ import numpy as np
 from numba import njit
 
 from marginbench.harness.model.kernel_dual import KernelDual
-from marginbench.harness.model.needs import Need, system_need
+from marginbench.harness.model.needs import Need, numbers_need, system_need
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Claim, Compiled, Iterate, Start
@@ -63,6 +63,8 @@ SMALLEST_H = 1e-9
 APART, NEAR = 0.1, 1e-3
 """||w - w(alpha)|| beside ||w|| from which a start's w and alpha do not belong together; relative gap below which that
 does not matter."""
+NUMBERS = 7
+"""For each row, at the least: upper, curvature, alpha, m, dm, alpha of the round before and of the step before."""
 ROUNDING = 1e-14
 """Relative gap at which nothing is left to gain."""
 
@@ -85,7 +87,9 @@ class NewtonAugmented(Compiled):
         assert isinstance(program, BoxDual | KernelDual)
         if isinstance(program, KernelDual):
             return system_need(program.n)
-        return system_need(program.d) if program.d <= self.direct else None
+        system = system_need(program.d) if program.d <= self.direct else None
+        rows = rows_of_numbers(program)
+        return rows if system is None or rows.bytes > system.bytes else system
 
     def refuses(self, program: Program) -> str | None:
         if not isinstance(program, BoxDual | KernelDual) or not program.curvature.any():
@@ -156,6 +160,13 @@ class NewtonAugmented(Compiled):
             substitute_back(L, c)
             combine(program.rows, np.ones(n), c, w)
             yield replace(iterate, dual=np.append(w, iterate.dual[n:]))
+
+
+def rows_of_numbers(program: BoxDual) -> Need:
+    """What is kept for each row, with `upper` and `curvature`; more where many rows are near the margin."""
+    streams = program.d <= DIRECT and bool(np.isfinite(program.upper).all() or program.curvature.all())
+    instead = "method=newton_streaming keeps fewer, and no copy of rows" if streams else ""
+    return numbers_need(program.n, NUMBERS, instead)
 
 
 def on_rows(program: Program) -> BoxDual:

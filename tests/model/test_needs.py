@@ -57,7 +57,24 @@ def test_what_is_said_to_be_needed_is_needed(bias, sparse):
 )
 def test_a_cell_whose_matrix_does_not_fit_is_skipped_with_its_size(formulation, solver, words):
     one = problem()
-    cell = Cell(
+    opening = Attempt(cell_of(formulation, solver, 0.06), one.X, one.y).open()
+    assert opening.status == "skipped"
+    assert opening.message.startswith(words)
+    assert opening.message.endswith("limits.memory_mb=0.06 allows 0.0 GB")
+
+
+@pytest.mark.parametrize("solver", ["auto.Auto", "newton.augmented.NewtonAugmented"])
+def test_more_rows_than_there_is_memory_for_are_refused_up_front_with_what_takes_less(solver):
+    one = problem()
+    opening = Attempt(cell_of("dual_qp.DualQP", solver, 0.02), one.X, one.y).open()
+    assert opening.status == "skipped"
+    assert opening.message.startswith("needs numbers of its own of 4.0e+02 x 7.0e+00")
+    assert "method=newton_streaming" in opening.message
+    assert not Attempt(cell_of("dual_qp.DualQP", solver, 0.03), one.X, one.y).open().status
+
+
+def cell_of(formulation: str, solver: str, memory_mb: float) -> Cell:
+    return Cell(
         dataset={},
         problem={"bias": "none"},
         formulation={"_target_": f"marginbench.harness.formulations.{formulation}"},
@@ -65,9 +82,5 @@ def test_a_cell_whose_matrix_does_not_fit_is_skipped_with_its_size(formulation, 
         dataset_name="",
         formulation_name="",
         solver_name="",
-        limits={"memory_mb": 0.06},
+        limits={"memory_mb": memory_mb},
     )
-    opening = Attempt(cell, one.X, one.y).open()
-    assert opening.status == "skipped"
-    assert opening.message.startswith(words)
-    assert opening.message.endswith("limits.memory_mb=0.06 allows 0.0 GB")

@@ -49,6 +49,19 @@ def test_a_team_computes_what_one_thread_does(sparse, threads):
     assert (sums[0] == sums[1]).all()
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_team_copies_numbers_from_and_to_any_place(threads):
+    rng = np.random.default_rng(4)
+    values, index = rng.random(101), rng.permutation(101)[:40]
+    with Team(threads) as team:
+        np.testing.assert_array_equal(team.gather(values, index), values[index])
+        np.testing.assert_array_equal(team.copy(values), values)
+        out, expected = np.zeros(101), np.zeros(101)
+        team.scatter(values[:40], index, out)
+    expected[index] = values[:40]
+    np.testing.assert_array_equal(out, expected)
+
+
 @pytest.mark.parametrize("parts", [1, 2, 3, 7])
 def test_parts_are_all_rows_once(parts):
     for n in (0, 1, 5, 100):
