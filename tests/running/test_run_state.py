@@ -16,7 +16,7 @@ from marginbench.harness.records.run_folder import write_state
 from marginbench.harness.records.store import Store
 from marginbench.harness.running.chunk_log import ChunkLog, log_file
 from marginbench.harness.running.chunks import write_chunks
-from marginbench.harness.running.launchers.slurm import arrays_of
+from marginbench.harness.running.launchers.slurm import arrays_of, queued
 from marginbench.harness.running.mapped_data import Data
 from marginbench.harness.running.planning import Planned
 from marginbench.harness.running.run_state import run_state
@@ -157,3 +157,12 @@ def test_names_that_are_not_ours_are_not_given_to_slurm(tmp_path, dead, arrays):
     (tmp_path / "jobs/slurm.json").write_text(json.dumps({"arrays": arrays}))
     assert arrays_of(tmp_path) == []
     assert counts(tmp_path) == (1, 0, 0, 5, 0)
+
+
+def test_a_run_that_was_copied_from_a_cluster_has_waiting_tasks_and_no_traceback(tmp_path, monkeypatch):
+    (tmp_path / "jobs").mkdir()
+    array = {"name": "marginbench-01234567", "chunks": [0, 1]}
+    (tmp_path / "jobs/slurm.json").write_text(json.dumps({"arrays": [array]}))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    waits = "PENDING (squeue is not on the PATH: this is no Slurm machine)"
+    assert queued(tmp_path) == [(0, waits), (1, waits)]

@@ -203,15 +203,20 @@ def names_of(run: Path) -> str:
 def queued(run: Path) -> list[tuple[int, str]]:
     """(chunk, state) of each task that runs or waits; with the reason where it waits.
 
-    Where the controller does not answer, all tasks count as waiting: it may be back later.
+    Where the controller does not answer, all tasks count as waiting: it may be back later. So they do where there is no
+    Slurm, as for the copy of a run.
     """
     arrays = {array["name"]: array["chunks"] for array in arrays_of(run)}
     if not arrays:
         return []
     command = ["squeue", "--noheader", "--array", f"--name={','.join(arrays)}", "--format=%j %K %T %r"]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    if said.returncode:
-        return [(chunk, "PENDING (the controller does not answer)") for chunks in arrays.values() for chunk in chunks]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+        silent = "the controller does not answer" if said.returncode else ""
+    except FileNotFoundError:
+        silent = "squeue is not on the PATH: this is no Slurm machine"
+    if silent:
+        return [(chunk, f"PENDING ({silent})") for chunks in arrays.values() for chunk in chunks]
     found = []
     for line in said.stdout.splitlines():
         name, task, state, *reason = line.split(maxsplit=3)
