@@ -19,6 +19,8 @@ Departures, each with the case that needs it:
   down.
 - Samples of the rows, the first with 10 d of each class, with u scaled up, give a first w for a fraction of a pass.
 - Few rows. Where n is less than half of d (leukemia), X is replaced by a factor of X X'.
+- A huge C on separable data (leukemia at C = 1e6). A margin that rounding leaves at 1 - 1e-15 costs C times that, far
+  more than 1e-9 of P: the point proposed is (w, b) made longer by what rounding may take (`stretched`).
 - A kernel. L with L L' = K stands for X, as with few rows.
 - Hard margin (upper = inf without curvature): the same method with v_i a constant; alpha is then never capped. If the
   data are not separable, alpha grows without bound along mu with sum_i mu_i y_i (x_i, 1) = 0.
@@ -67,6 +69,9 @@ NUMBERS = 7
 """For each row, at the least: upper, curvature, alpha, m, dm, alpha of the round before and of the step before."""
 ROUNDING = 1e-14
 """Relative gap at which nothing is left to gain."""
+EPSILON = float(np.finfo(float).eps)
+FELT = 1e-11
+"""Relative gap that the rounding of margins has to cost before (w, b) is stretched."""
 
 
 @dataclass(frozen=True)
@@ -136,13 +141,13 @@ class NewtonAugmented(Compiled):
             first = start_on_samples(block, self.seed)
         best, smallest, idle = first, np.inf, 0
         for state, gap, scale in rounds_on_all_rows(block, first) if large else rounds_on_working_sets(block, first):
+            state, gap = stretched(block, state, gap, scale)
             idle = 0 if gap < 0.5 * smallest else idle + 1
-            done = gap <= ROUNDING * scale or idle >= (4 if state.h <= SMALLEST_H else 100 if large else 20)
+            done = gap <= max(ROUNDING, min(FELT, rounding_cost(block, scale))) * scale or idle >= (4 if state.h <= SMALLEST_H else 100 if large else 20)
             if gap < smallest:
                 best, smallest = state, gap
             at, gap = (best, smallest) if done else (state, gap)
-            claim: Claim = "" if not done else "converged" if gap <= 1e-9 * scale else "inaccurate"
-            yield Iterate(at.alpha, at.theta, claim=claim, info={"h": at.h, "gap": gap / scale})
+            yield judged(block, Iterate(at.alpha, at.theta, info={"h": at.h}), done, gap, scale)
             if done:
                 return
 
@@ -153,13 +158,58 @@ class NewtonAugmented(Compiled):
         """
         n = program.n
         L = factor(products(program.rows, n, program.d))
-        small = replace(program, X=L)
+        small, block = replace(program, X=L), Block.of(program, direct=0)
         for iterate in self.iterates(small, start and start_on_rows(small, start)):
             assert iterate.dual is not None
             c, w = iterate.dual[:n].copy(), np.zeros(program.d)
             substitute_back(L, c)
             combine(program.rows, np.ones(n), c, w)
-            yield replace(iterate, dual=np.append(w, iterate.dual[n:]))
+            iterate = replace(iterate, dual=np.append(w, iterate.dual[n:]))
+            yield on_own_rows(block, iterate) if rounding_cost(block, 0.5 * float(w @ w)) > FELT else iterate
+
+
+def judged(block: Block, iterate: Iterate, done: bool, gap: float, scale: float) -> Iterate:
+    """The iterate with its gap and, if it is the last one, a claim; where rounding leaves more than 1e-9, why."""
+    claim: Claim = "" if not done else "converged" if gap <= 1e-9 * scale else "inaccurate"
+    cost = rounding_cost(block, scale)
+    why = f"margins rounded by {EPSILON:.1e} cost a relative gap of {cost:.1e} at this C" if cost > FELT else ""
+    said = why if claim == "inaccurate" else ""
+    return replace(iterate, claim=claim, said=said, info={**iterate.info, "gap": gap / scale})
+
+
+def rounding_cost(block: Block, P: float) -> float:
+    """What margins near 1 cost at least, relative to P, if rounding leaves all of them below 1."""
+    return 0.0 if np.isinf(block.top) or block.kappa > 0.0 else EPSILON * float(block.upper.sum()) / max(P, 1e-300)
+
+
+def stretched(block: Block, state: State, gap: float, scale: float) -> tuple[State, float]:
+    """The state with (w, b) times t, the least with t m_i >= 1 in all rows whatever rounding does; and its gap.
+
+    With a free bias the row with the most room takes what rounding has left of sum_i alpha_i y_i, which costs b times
+    that. As it was where that gains nothing: where rows belong below 1, or where C is moderate.
+    """
+    if rounding_cost(block, scale) <= FELT or (least := float(state.m.min(initial=1.0))) < 0.5:
+        return state, gap
+    reach = float(squared_norms(block.rows, block.n).max(initial=0.0) + block.bias) ** 0.5
+    t = 1.0 / (least - 4.0 * EPSILON * reach * float(np.linalg.norm(state.theta)))
+    alpha = state.alpha.copy()
+    if block.bias:
+        room = np.minimum(alpha, block.upper - alpha)
+        most = int(room.argmax())
+        alpha[most] -= np.clip(block.y[most] * float(alpha @ block.y), -room[most], room[most])
+    longer = State(t * state.theta, alpha, t * state.m, block.pull(alpha), state.h)
+    found = block.gap(longer)[0]
+    return (longer, found) if found < gap else (state, gap)
+
+
+def on_own_rows(block: Block, iterate: Iterate) -> Iterate:
+    """An iterate found on other rows with the same products, judged and stretched on the rows of the block: at a huge
+    C the two differ by more than what is left."""
+    assert iterate.x is not None and iterate.dual is not None
+    state = block.state(iterate.dual, iterate.x, iterate.info["h"])
+    gap, scale = block.gap(state)
+    state, gap = stretched(block, state, gap, scale)
+    return judged(block, replace(iterate, dual=state.theta), bool(iterate.claim), gap, scale)
 
 
 def rows_of_numbers(program: BoxDual) -> Need:
