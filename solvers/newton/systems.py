@@ -15,7 +15,7 @@ from numba import njit
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.rowops import FAST, add, dot
 from marginbench.solvers.newton.gram import add_squares, row_products
-from marginbench.solvers.newton.passes import FREE, MULTIPLY, SCALE, UPDATE, together
+from marginbench.solvers.newton.passes import FREE, MULTIPLY, SCALE, UPDATE, keep_rows, together
 
 DIRECT = 3000
 """The largest dense system."""
@@ -161,6 +161,7 @@ def by_products(work, index, g, s, accuracy):
     work.numbers[SCALE], work.numbers[FREE] = s, index.size
     if bias:
         diagonal[d] = 0.0
+    keep_rows(rows, index, work.system.kept)
     for i in index:
         add_squares(rows, i, v[i] / s, diagonal)
         if bias:

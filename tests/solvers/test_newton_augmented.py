@@ -8,7 +8,8 @@ from certified import BIASES, program_of, reached
 from problems import random_problem
 
 from marginbench.datasets.generators import text
-from marginbench.harness.model.problem import Problem
+from marginbench.harness.cell.certificate import certify
+from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import BoxDual
 from marginbench.solvers.newton.augmented import NewtonAugmented
 from marginbench.solvers.newton.smoothing import Block
@@ -82,3 +83,31 @@ def test_a_slow_h_saves_newton_steps_where_systems_are_large(monkeypatch):
     for name, value in {"SLOW_SHRINK": 0.35, "EASY_STEPS": 1000, "MOST_STEPS": 300, "widest": lambda _: 2.0}.items():
         monkeypatch.setattr(f"marginbench.solvers.newton.augmented.{name}", value)  # as for small systems
     assert steps() > 1.5 * slow
+
+
+def wide_and_separable(C: float, bias: str) -> Problem:
+    """40 x 2000: P* is near 0.01, and C times the rounding of a margin is far above 1e-9 of that at C = 1e6."""
+    rng = np.random.default_rng(7)
+    return Problem(rng.normal(size=(40, 2000)) + 0.5, np.where(np.arange(40) % 2 == 0, 1.0, -1.0), C, bias)
+
+
+@pytest.mark.parametrize("few", [True, False], ids=["few rows", "all columns"])
+@pytest.mark.parametrize("bias", BIASES)
+def test_a_huge_C_on_separable_data_ends_at_the_accuracy_claimed(bias, few):
+    """As leukemia at C = 1e6: margins that rounding leaves below 1 cost more than 1e-9 of P, unless w is stretched."""
+    problem = wide_and_separable(1e6, bias)
+    if not few:
+        problem = Problem(problem.X[:, :60] / 3.0, problem.y, 1e6, bias)
+    *_, last = NewtonAugmented().iterates(program_of(problem))
+    point = Point(last.dual[:-1], float(last.dual[-1]), last.x) if bias == "free" else problem.split(last.dual)
+    found = certify(problem, point if bias == "free" else Point(*point, last.x))
+    assert last.claim == "converged"
+    assert found.gap is not None and found.gap <= 1e-9
+    assert last.info["gap"] <= 1e-9
+
+
+def test_what_rounding_forbids_is_said():
+    """C = 1e12: alpha itself is known to a few digits only."""
+    *_, last = NewtonAugmented().iterates(program_of(wide_and_separable(1e12, "none")))
+    assert last.claim == "inaccurate"
+    assert "margins rounded by 2.2e-16 cost a relative gap of" in last.said
