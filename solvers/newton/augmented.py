@@ -143,7 +143,8 @@ class NewtonAugmented(Compiled):
         for state, gap, scale in rounds_on_all_rows(block, first) if large else rounds_on_working_sets(block, first):
             state, gap = stretched(block, state, gap, scale)
             idle = 0 if gap < 0.5 * smallest else idle + 1
-            done = gap <= max(ROUNDING, min(FELT, rounding_cost(block, scale))) * scale or idle >= (4 if state.h <= SMALLEST_H else 100 if large else 20)
+            least = max(ROUNDING, min(FELT, rounding_cost(block, scale)))
+            done = gap <= least * scale or idle >= (4 if state.h <= SMALLEST_H else 100 if large else 20)
             if gap < smallest:
                 best, smallest = state, gap
             at, gap = (best, smallest) if done else (state, gap)
@@ -205,7 +206,8 @@ def stretched(block: Block, state: State, gap: float, scale: float) -> tuple[Sta
 def on_own_rows(block: Block, iterate: Iterate) -> Iterate:
     """An iterate found on other rows with the same products, judged and stretched on the rows of the block: at a huge
     C the two differ by more than what is left."""
-    assert iterate.x is not None and iterate.dual is not None
+    assert iterate.x is not None
+    assert iterate.dual is not None
     state = block.state(iterate.dual, iterate.x, iterate.info["h"])
     gap, scale = block.gap(state)
     state, gap = stretched(block, state, gap, scale)

@@ -12,8 +12,18 @@ from numba import njit
 from numba.extending import overload
 
 from marginbench.harness.model.problem import Array
-from marginbench.harness.rowops import CSR, FAST, Dense, add, dot, is_dense_type, margins_of_some, meet
-from marginbench.harness.rowops import new_barrier, part_of
+from marginbench.harness.rowops import (
+    CSR,
+    FAST,
+    Dense,
+    add,
+    dot,
+    is_dense_type,
+    margins_of_some,
+    meet,
+    new_barrier,
+    part_of,
+)
 from marginbench.harness.rowops.passes import copy_sparse, offsets
 from marginbench.solvers.newton.gram import room_for, update_gram
 
@@ -95,7 +105,7 @@ def new_work(
 
 
 def space_to_keep(rows: Dense | CSR, n: int) -> Dense | CSR:
-    """Memory for up to n of the rows, where they are sparse. Dense rows are products enough to be read in place."""
+    """Memory for up to n of the rows, where they are sparse: dense ones are long enough to be read in place."""
     if isinstance(rows, Dense):
         return rows
     size = rows.data.size if n else 0

@@ -99,10 +99,11 @@ def test_a_huge_C_on_separable_data_ends_at_the_accuracy_claimed(bias, few):
     if not few:
         problem = Problem(problem.X[:, :60] / 3.0, problem.y, 1e6, bias)
     *_, last = NewtonAugmented().iterates(program_of(problem))
-    point = Point(last.dual[:-1], float(last.dual[-1]), last.x) if bias == "free" else problem.split(last.dual)
-    found = certify(problem, point if bias == "free" else Point(*point, last.x))
+    w, b = (last.dual[:-1], float(last.dual[-1])) if bias == "free" else problem.split(last.dual)
+    found = certify(problem, Point(w, b, last.x))
     assert last.claim == "converged"
-    assert found.gap is not None and found.gap <= 1e-9
+    assert found.gap is not None
+    assert found.gap <= 1e-9
     assert last.info["gap"] <= 1e-9
 
 
