@@ -60,6 +60,7 @@ class Auto(Solver):
     seed: int = 0
 
     accepts = (BoxDual, KernelDual)
+    rows_of_kernel = True
     baseline = True
     single = True
 
@@ -81,6 +82,8 @@ class Auto(Solver):
     def _with_kernel(self, program: KernelDual) -> tuple[Solver, str, str]:
         """The solver for a kernel, its name, and why."""
         newton = NewtonAugmented(self.seed)
+        if not isinstance(program.K, np.ndarray):
+            return CoordinateDescent(self.seed), "coordinate_descent", "the kernel matrix does not fit into memory"
         if against := newton.refuses(program):
             return CoordinateDescent(self.seed), "coordinate_descent", against
         if program.n > DIRECT:

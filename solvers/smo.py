@@ -13,65 +13,61 @@ Done      when these two differ by less than `tolerance`, a violation of margins
 
 Platt 1998; Fan, Chen and Lin 2005, Algorithm 1 with WSS 2. K is never formed: a row of it is one pass over X, and the
 latest ones are kept, up to `cache_mb`. Departures: no shrinking; gradient computed again before every yield, after
-at most 100 pairs, so that rounding errors do not gather. With a kernel K is given, and every row of it is there.
+at most 100 pairs, so that rounding errors do not gather. With a kernel K is given, and every row of it is there; where
+K does not fit into memory its rows are computed, and the latest ones kept (kernel_rows.py). A gradient costs as much
+as n rows then, and is computed again after every n pairs, and before convergence is claimed.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.extending import overload
 
 from marginbench.harness.model.best_bias import ends_of_bias
 from marginbench.harness.model.kernel_dual import KernelDual
-from marginbench.harness.model.problem import Array, InputError
+from marginbench.harness.model.kernel_matrix import Source, fill
+from marginbench.harness.model.kernel_rows import RowCache, cached, slot_for
+from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Claim, Compiled, Iterate, Start
 from marginbench.harness.model.start import begin
-from marginbench.harness.rowops import FAST, add, dot, rows_of
+from marginbench.harness.rowops import FAST, add, dot
 
 PAIRS = 100  # between two yields
 
 
-class Cache(NamedTuple):
-    """Rows of K: slot s holds row owner[s], last used at time used[s]; slot_of[i] is -1 where row i is absent."""
+def products(rows, i, scratch, out):
+    """out_k = x_i.x_k, or K_ik of a kernel; `scratch` has d numbers."""
+    raise NotImplementedError("compiled code only")
 
-    rows: Array
-    owner: Array
-    used: Array
-    slot_of: Array
-    scratch: Array
 
-    @classmethod
-    def of(cls, program: BoxDual | KernelDual, most_mb: float) -> "Cache":
-        """Empty; full of the K that a kernel has."""
-        n = program.n
-        if isinstance(program, KernelDual):
-            return cls(program.K, np.arange(n), np.zeros(n, np.int64), np.arange(n), np.empty(n))
-        slots = int(min(n, max(1.0, 1e6 * most_mb / (8 * n))))
-        return cls(np.empty((slots, n)), np.full(slots, -1), np.full(slots, -1), np.full(n, -1), np.empty(program.d))
+@overload(products, jit_options={"fastmath": FAST})
+def _products(rows, i, scratch, out):
+    def linear(rows, i, scratch, out):
+        scratch[:] = 0.0
+        add(rows, i, 1.0, scratch)
+        for k in range(out.size):
+            out[k] = dot(rows, k, scratch)
+
+    def kernel(rows, i, scratch, out):
+        fill(rows, np.array([i]), out.reshape((1, out.size)))
+
+    return kernel if rows.instance_class is Source else linear
 
 
 @njit(cache=True, fastmath=FAST)
-def kernel_row(rows, i, time, cache):
+def row_of_K(rows, i, time, cache, scratch):
     """K_i. from the cache; where it is missing, it is computed over the row used longest ago."""
-    slot = cache.slot_of[i]
-    if slot < 0:
-        slot = np.argmin(cache.used)
-        if cache.owner[slot] >= 0:
-            cache.slot_of[cache.owner[slot]] = -1
-        cache.owner[slot], cache.slot_of[i] = i, slot
-        cache.scratch[:] = 0.0
-        add(rows, i, 1.0, cache.scratch)
-        for k in range(cache.slot_of.size):
-            cache.rows[slot, k] = dot(rows, k, cache.scratch)
-    cache.used[slot] = time
+    slot, there = slot_for(cache, i, time)
+    if not there:
+        products(rows, i, scratch, cache.rows[slot])
     return cache.rows[slot]
 
 
 @njit(cache=True, fastmath=FAST)
-def update_pairs(rows, y, upper, gamma, K, tiny, tolerance, time, alpha, g, cache):
+def update_pairs(rows, y, upper, gamma, K, tiny, tolerance, time, alpha, g, cache, scratch):
     """At most PAIRS (and n) updates of alpha and its gradient g; returns how many were made. K is the diagonal."""
     n = y.size
     for done in range(min(PAIRS, n)):
@@ -85,7 +81,7 @@ def update_pairs(rows, y, upper, gamma, K, tiny, tolerance, time, alpha, g, cach
                 bottom = value
         if top - bottom <= tolerance:
             return done
-        row = kernel_row(rows, i, time + 2 * done, cache)
+        row = row_of_K(rows, i, time + 2 * done, cache, scratch)
         j, best, t = -1, 0.0, 0.0
         for k in range(n):
             e = top + y[k] * g[k]
@@ -107,7 +103,7 @@ def update_pairs(rows, y, upper, gamma, K, tiny, tolerance, time, alpha, g, cach
         step = y[i] * (new_i - alpha[i])
         for k in range(n):
             g[k] += y[k] * step * row[k]
-        row = kernel_row(rows, j, time + 2 * done + 1, cache)
+        row = row_of_K(rows, j, time + 2 * done + 1, cache, scratch)
         step = y[j] * (new_j - alpha[j])
         for k in range(n):
             g[k] += y[k] * step * row[k]
@@ -120,6 +116,7 @@ def update_pairs(rows, y, upper, gamma, K, tiny, tolerance, time, alpha, g, cach
 @dataclass(frozen=True)
 class SMO(Compiled):
     accepts = (BoxDual, KernelDual)
+    rows_of_kernel = True
     memory_field = "cache_mb"
 
     tolerance: float = 1e-10
@@ -139,27 +136,32 @@ class SMO(Compiled):
 
     def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual | KernelDual)
-        rows = program.rows if isinstance(program, BoxDual) else rows_of(program.K)
+        linear = isinstance(program, BoxDual)
+        if isinstance(program, BoxDual):
+            rows, cache, scratch = program.rows, RowCache.of(program.n, self.cache_mb), np.empty(program.d)
+        else:
+            rows, cache, scratch = *cached(program.K), np.empty(0)
         y, n, upper, gamma = program.y, program.n, program.upper, program.curvature
         K = program.squares()
         tiny, radius = 1e-16 * float(K.max()) or 1e-16, float(np.sqrt(K.max()))
-        cache = Cache.of(program, self.cache_mb)
-        (alpha, w), made = begin(program, start), 0
+        (alpha, w), made, fresh = begin(program, start), 0, 0
         g = np.full(n, -1.0) if start is None else y * program.scores(w) - 1.0 + gamma * alpha
         while True:
             before = alpha.copy()
-            made += update_pairs(rows, y, upper, gamma, K, tiny, self.tolerance, 2 * made, alpha, g, cache)
-            w = program.image(alpha)
-            g = y * program.scores(w) - 1.0 + gamma * alpha
+            pairs = update_pairs(rows, y, upper, gamma, K, tiny, self.tolerance, 2 * made, alpha, g, cache, scratch)
+            made += pairs
+            if linear or pairs < min(PAIRS, n) or made - fresh >= n:
+                w, fresh = program.image(alpha), made
+                g = y * program.scores(w) - 1.0 + gamma * alpha
             top, bottom = ends_of_bias(-y * g, y, alpha, upper)
             b = np.mean([end for end in (top, bottom) if np.isfinite(end)])
-            x, dual, said = alpha, np.append(w, b) if isinstance(program, BoxDual) else None, ""
+            x, dual, said = alpha, np.append(w, b) if linear else None, ""
             claim: Claim = ""
-            if top - bottom <= self.tolerance:
+            if top - bottom <= self.tolerance and fresh == made:
                 claim = "converged"
             elif program.falls_without_end(alpha, w, radius):
                 x, claim, said = alpha / alpha.sum(), "unbounded", "no hyperplane separates the data"
-            elif (alpha == before).all():
+            elif (alpha == before).all() and fresh == made:
                 claim, said = "inaccurate", "rounding ended the progress"
             yield Iterate(x, dual, claim, said, {"pairs": made})
             if claim:

@@ -3,7 +3,6 @@
 All that the judge hears of it is an `Opening` and the `Step`s; see `judging.py` for the other side.
 """
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,6 +26,7 @@ from marginbench.harness.cell.spec import (
 from marginbench.harness.matrices import as_double, is_single
 from marginbench.harness.model.adapters import Ladder
 from marginbench.harness.model.formulation import Formulation
+from marginbench.harness.model.kernel_dual import KernelDual
 from marginbench.harness.model.needs import Need
 from marginbench.harness.model.problem import Array, InputError, Matrix, Point, Problem
 from marginbench.harness.model.programs import Program
@@ -76,6 +76,8 @@ class Attempt:
         self.formulation: Formulation = instantiate(cell.formulation)
         self.solver: Solver = instantiate(cell.solver)
         self.problem = judged_problem(self.formulation, X, y, cell.problem).with_features(features)
+        if self.solver.rows_of_kernel:
+            self.problem.within(cell.memory_mb)
         if optimum is not None:
             self.formulation = self.formulation.at(optimum, self.problem)
 
@@ -93,10 +95,12 @@ class Attempt:
         if sentence := missing(self.solver):
             return Opening("not_installed", sentence)
         kind = chosen_kind(self.formulation, self.solver, self.problem)
-        if reason := self._beyond(self.formulation.needs(self.problem, kind)):
+        by_rows = self.problem.by_rows and issubclass(kind, KernelDual)
+        if not by_rows and (reason := self._beyond(self.formulation.needs(self.problem, kind))):
             return Opening("skipped", reason)
         if self.problem.kernel is not None:
-            _ = head(self.problem).gram  # compiled before the clock runs
+            small = head(self.problem)
+            _ = small.gram @ np.ones(small.n)  # compiled before the clock runs
         start = wall()
         try:
             self.program = self.formulation.program(self._given(self.problem), kind)
@@ -131,7 +135,7 @@ class Attempt:
         return problem if self.solver.single or not is_single(problem.X) else problem.with_(X=as_double(problem.X))
 
     def _beyond(self, need: Need | None) -> str | None:
-        return None if need is None else need.beyond(float(self.cell.limits.get("memory_mb", math.inf)))
+        return None if need is None else need.beyond(self.cell.memory_mb)
 
     def warm_up(self) -> None:
         """What is paid once per process: importing, compiling. On a head of the data, and before the clock runs.
@@ -179,4 +183,5 @@ def head(problem: Problem) -> Problem:
     for array in (X.data, X.indices, X.indptr, y) if sp.issparse(X) else (X, y):
         array.flags.writeable = False
     weight = None if problem.weight is None else problem.weight[some]
-    return problem.with_(X=X, y=y, weight=weight)
+    few = problem.with_(X=X, y=y, weight=weight)
+    return few.within(0.0) if problem.by_rows else few

@@ -18,7 +18,7 @@ def evaluate_exactly(problem: Problem, w: Array, b: float, alpha: Array | None) 
     """P(w, b) and D(alpha)."""
     from marginbench.harness.model import exact  # compiles: most certificates do without
 
-    norm = exact.norm2(w, None if problem.kernel is None else problem.gram)
+    norm = _norm2(problem, w)
     if problem.bias == "augmented":
         part = exact.times(exact.balls(np.array([b])), exact.inverse(np.array([problem.s])))
         norm = _sum(norm, exact.dot(part, part))
@@ -33,7 +33,20 @@ def evaluate_exactly(problem: Problem, w: Array, b: float, alpha: Array | None) 
     return primal, None if alpha is None else _dual_exactly(problem, alpha)
 
 
+def _norm2(problem: Problem, w: Array) -> Array:
+    """||w||^2: w'w, or w'Gw"""
+    from marginbench.harness.model import exact
+
+    if problem.kernel is None:
+        return exact.norm2(w)
+    ones = np.ones(problem.n)
+    scores = [exact.short_of(0.0, problem.gram[rows], ones[rows], w, 0.0) for rows in _blocks(problem)]
+    return exact.dot(exact.balls(-w), np.concatenate(scores))
+
+
 def _blocks(problem: Problem) -> Iterable[slice]:
+    if problem.by_rows:
+        return row_blocks(problem.gram, LARGE_BLOCK)
     whole = not (on_disk(problem.X) or is_single(problem.X))
     return [slice(0, problem.n)] if whole else row_blocks(problem.X, LARGE_BLOCK)
 
@@ -94,7 +107,7 @@ def _pull2(problem: Problem, alpha: Array) -> Array:
         balance = _total(problem, lambda rows: _mass(alpha[rows] * problem.y[rows]))
         constant = exact.times(balance[None], exact.balls(np.array([problem.s])))
     if problem.kernel is not None:
-        return _sum(exact.norm2(alpha * problem.y, problem.gram), exact.dot(constant, constant))
+        return _sum(_norm2(problem, alpha * problem.y), exact.dot(constant, constant))
     pulled = np.zeros((problem.d, 3))
     for rows in _blocks(problem):
         exact.add_weights(as_double(rows_at(problem.X, rows)), alpha[rows] * problem.y[rows], pulled)

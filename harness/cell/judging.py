@@ -61,6 +61,7 @@ class Judging:
         self.wall, self.known = wall, known or Bounds()
         self.formulation: Formulation = instantiate(cell.formulation)
         self.problem = judged_problem(self.formulation, X, y, cell.problem).with_features(features)
+        self.problem.within(cell.memory_mb)
         self.budget = Budget(**cell.budget)
         self.record = blank_record(cell, self.problem, digest)
         self.result, self.about = Trace(), dict[str, Any]()
@@ -206,7 +207,8 @@ def about_kernel(problem: Problem) -> dict[str, Any]:
     """The kernel with its parameters, and the eps of K + eps I, the problem judged; {} for a linear one."""
     if problem.kernel is None:
         return {}
-    return {"kernel": problem.kernel.name, **problem.kernel.__dict__, "eps": problem.eps}
+    by_rows = {"kernel_rows": "computed"} if problem.by_rows else {}
+    return {"kernel": problem.kernel.name, **problem.kernel.__dict__, "eps": problem.eps, **by_rows}
 
 
 def sentence(text: str) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -50,6 +51,11 @@ class Cell:
     """The values of C that are solved one after another, of which `problem.C` is one; empty: there is no path."""
     start: str = "cold"
     """warm: its solver begins from its own answer at the value of C before this one on the path."""
+
+    @property
+    def memory_mb(self) -> float:
+        """What its process may use; inf where nothing is said."""
+        return float(self.limits.get("memory_mb", math.inf))
 
     @property
     def position(self) -> int:

@@ -25,12 +25,15 @@ The h_i, with u = 2^-53, gamma_k = k u / (1 - k u) <= 1.01 k u, and k the most t
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.errors import InputError
+
+if TYPE_CHECKING:
+    from marginbench.harness.model.kernel_matrix import Source
 
 U = 2.0**-53
 LARGEST_POWER = 400
@@ -63,6 +66,12 @@ class Gaussian:
         from marginbench.harness.model.kernel_matrix import gaussian  # compiles: linear problems do without
 
         return gaussian(X, self.gamma)
+
+    def source(self, X: Any) -> "Source":
+        """What single rows of the matrix are computed from."""
+        from marginbench.harness.model.kernel_rows import source_of
+
+        return source_of(X, self.gamma, squares=True)
 
     def between(self, X: Any, Z: Any) -> np.ndarray:
         """K(x, z) of all rows x of X and z of Z, in plain float64."""
@@ -106,6 +115,12 @@ class Polynomial:
         from marginbench.harness.model.kernel_matrix import polynomial
 
         return polynomial(X, self.gamma, self.coef0, self.degree)
+
+    def source(self, X: Any) -> "Source":
+        """What single rows of the matrix are computed from."""
+        from marginbench.harness.model.kernel_rows import source_of
+
+        return source_of(X, self.gamma, False, self.coef0, self.degree)
 
     def between(self, X: Any, Z: Any) -> np.ndarray:
         """K(x, z) of all rows x of X and z of Z, in plain float64."""

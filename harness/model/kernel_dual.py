@@ -1,12 +1,16 @@
 """The dual with a kernel, as a program: what stands for w has no coordinates."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from marginbench.harness.model.best_bias import ends_of_bias
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import Program, box_residual
+
+if TYPE_CHECKING:
+    from marginbench.harness.model.kernel_rows import KernelMatrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,9 +19,10 @@ class KernelDual(Program):
     and, where `equality`, sum_i a_i y_i = 0.
 
     BoxDual with a kernel, K positive semidefinite. x is alpha; w has no coordinates, and its image stands for it.
+    Where K does not fit into memory its rows are computed (`KernelRows`), for solvers with `rows_of_kernel`.
     """
 
-    K: Array
+    K: "KernelMatrix"
     y: Array
     upper: Array
     curvature: Array
@@ -29,7 +34,8 @@ class KernelDual(Program):
 
     def head(self, k: int = 2) -> "KernelDual":
         """The program of the first k samples."""
-        return replace(self, K=self.K[:k, :k].copy(), y=self.y[:k], upper=self.upper[:k], curvature=self.curvature[:k])
+        K = self.K[:k, :k].copy() if isinstance(self.K, np.ndarray) else self.K.head(k)
+        return replace(self, K=K, y=self.y[:k], upper=self.upper[:k], curvature=self.curvature[:k])
 
     def smallest(self) -> "KernelDual":
         one = np.ones(2)

@@ -21,7 +21,7 @@ import hashlib
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,10 +31,16 @@ from marginbench.harness.matrices import all_finite, as_double, as_matrix, row_b
 from marginbench.harness.model.best_bias import ends_of_bias, zero_of_slope
 from marginbench.harness.model.kernel import Kernel
 
+if TYPE_CHECKING:
+    from marginbench.harness.model.kernel_rows import KernelMatrix, KernelRows
+
 Array = np.ndarray
 Matrix: TypeAlias = Any  # a dense array or a csr_array; scipy has no types that a checker could tell apart
 Bias = Literal["none", "free", "augmented"]
 Loss = Literal["hinge", "squared_hinge"]
+
+HELD = 0.8
+"""Of the memory allowed, what the matrix of a kernel may take where a method can do without it."""
 
 
 class Point(NamedTuple):
@@ -78,6 +84,8 @@ class Problem(Samples):
     """None: the linear problem."""
     left_out: str = ""
     """Which rows of the data are not in X, as a hash: those of weight 0. Empty where all are."""
+    memory_mb: float = math.inf
+    """What the matrix of a kernel may take (`within`)."""
 
     def __post_init__(self) -> None:
         if self.bias not in ("none", "free", "augmented"):
@@ -142,16 +150,42 @@ class Problem(Samples):
         assert self.kernel is not None
         return self.kernel.eps(self.X, self._lengths)
 
+    def within(self, memory_mb: float) -> "Problem":
+        """This problem, told how much memory there is: beyond HELD of it, `gram` is computed row by row."""
+        object.__setattr__(self, "memory_mb", memory_mb)
+        return self
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether the matrix of the kernel does not fit (an augmented bias makes a second one)."""
+        copies = 2.0 if self.bias == "augmented" else 1.0
+        return self.kernel is not None and copies * 8.0 * self.n * self.n > HELD * self.memory_mb * 2**20
+
     @cached_property
-    def gram(self) -> Array:
-        """G = K + eps I, the diagonal rounded up."""
+    def gram(self) -> "KernelMatrix":
+        """G = K + eps I, the diagonal rounded up. Where it does not fit, what computes its rows."""
         assert self.kernel is not None
-        eps, G = self.eps, self.kernel.matrix(self.X)
-        raised = G.diagonal() + eps
-        part = raised - G.diagonal()
-        lost = (G.diagonal() - (raised - part)) + (eps - part)  # exactly K_ii + eps - raised (Knuth)
-        G[np.diag_indices(self.n)] = np.where(lost > 0.0, np.nextafter(raised, np.inf), raised)
+        if self.by_rows:
+            return self._gram_by_rows()
+        G = self.kernel.matrix(self.X)
+        G[np.diag_indices(self.n)] = self._raised(G.diagonal())
         return G
+
+    def _gram_by_rows(self) -> "KernelRows":
+        from marginbench.harness.model.kernel_matrix import own_entries  # compiles: linear problems do without
+        from marginbench.harness.model.kernel_rows import KernelRows
+
+        assert self.kernel is not None
+        source, own = self.kernel.source(self.X), np.empty(self.n)
+        own_entries(source, own)
+        return KernelRows(source._replace(diagonal=self._raised(own)), self.memory_mb)
+
+    def _raised(self, own: Array) -> Array:
+        """K_ii + eps, rounded up"""
+        raised = own + self.eps
+        part = raised - own
+        lost = (own - (raised - part)) + (self.eps - part)  # exactly K_ii + eps - raised (Knuth)
+        return np.where(lost > 0.0, np.nextafter(raised, np.inf), raised)
 
     @cached_property
     def features(self) -> Matrix:
@@ -310,7 +344,12 @@ class Problem(Samples):
 
     def with_(self, **changes) -> "Problem":
         other = replace(self, **changes)
-        if "gram" in self.__dict__ and other.X is self.X and other.kernel == self.kernel:
+        if (
+            "gram" in self.__dict__
+            and other.X is self.X
+            and other.kernel == self.kernel
+            and other.by_rows == self.by_rows
+        ):
             other.__dict__["gram"] = self.gram  # made once for all
         return other
 

@@ -95,6 +95,10 @@ class Solver(ABC):
     """The field that says how many MB it may keep, if there is one. `marginbench validate` makes it small: memory that
     is constant shall not hide memory that grows."""
 
+    rows_of_kernel: ClassVar[bool] = False
+    """Whether it takes a KernelDual whose K is computed row by row: where the matrix does not fit into memory, others
+    are refused with its size."""
+
     bounds_dual: ClassVar[bool] = False
     """Whether `bound` is one of D* - D, not of P - P*."""
 

@@ -5,7 +5,8 @@ Program   max_alpha sum_i a_i - 1/2 sum_ij a_i a_j y_i y_j K_ij - 1/2 sum_i c_i 
 Update    one coordinate at a time, f = K (a y) kept up to date:
               g   = y_i (f_i + b) - 1 + c_i a_i,   q_i = K_ii + c_i + rho
               a_i <- clip(a_i - g / q_i, 0, u_i),   f += (change) y_i K_i.,   b += rho (change) y_i
-          A coordinate that stays costs nothing, one that moves a row of K: no shrinking is needed.
+          A coordinate that stays costs nothing, one that moves a row of K: no shrinking is needed. Where K does not
+          fit into memory, its rows are computed, and those used last are kept (kernel_rows.py).
 Bias      the method of multipliers, as without a kernel (`solver.py`): a sweep minimises the augmented Lagrangian,
           whose multiplier b + rho sum a_i y_i is kept as b. Once sweeps move the margins less than the balance does,
           b += rho sum a_i y_i; rho doubles where that has not halved the sum.
@@ -19,6 +20,7 @@ import numpy as np
 from numba import njit
 
 from marginbench.harness.model.kernel_dual import KernelDual
+from marginbench.harness.model.kernel_rows import cached, cached_row
 from marginbench.harness.model.solver import Claim, Iterate, Start
 from marginbench.harness.rowops import FAST
 
@@ -29,8 +31,8 @@ FRESH = 50
 
 
 @njit(cache=True, fastmath=FAST)
-def kernel_sweep(K, y, upper, curvature, q, rho, order, alpha, f, b):
-    """One visit of each coordinate; returns b and the largest change of an own margin."""
+def kernel_sweep(source, cache, time, y, upper, curvature, q, rho, order, alpha, f, b):
+    """One visit of each coordinate; returns b and the largest change of an own margin. time: sweeps so far."""
     worst = 0.0
     for i in order:
         g = y[i] * (f[i] + b) - 1.0 + curvature[i] * alpha[i]
@@ -38,7 +40,7 @@ def kernel_sweep(K, y, upper, curvature, q, rho, order, alpha, f, b):
         change = new - alpha[i]
         if change != 0.0:
             worst = max(worst, abs(change) * q[i])
-            step, row = change * y[i], K[i]
+            step, row = change * y[i], cached_row(source, i, time, cache)
             for j in range(f.size):
                 f[j] += step * row[j]
             b += rho * step
@@ -55,11 +57,13 @@ def descend(program: KernelDual, seed: int, start: Start | None = None) -> Itera
     alpha, f, b, sweeps, unbalanced = np.zeros(n), np.zeros(n), 0.0, 0, np.inf
     if start is not None:
         alpha, f, b = start.alpha, program.image(start.alpha), start.b if program.equality else 0.0
+    source, cache = cached(program.K)
     claim: Claim = ""
     while not claim:
         q = np.maximum(squares + rho, 1e-300)
         order = rng.permutation(n)
-        b, moved = kernel_sweep(program.K, y, program.upper, program.curvature, q, rho, order, alpha, f, b)
+        bounds = y, program.upper, program.curvature, q
+        b, moved = kernel_sweep(source, cache, sweeps, *bounds, rho, order, alpha, f, b)
         sweeps += 1
         if sweeps % FRESH == 0:
             f = program.image(alpha)

@@ -71,6 +71,7 @@ class CoordinateDescent(Compiled):
     seed: int = 0
 
     accepts = (BoxDual, KernelDual)
+    rows_of_kernel = True
     warm_up_rows = 64
     single = True
 

@@ -74,11 +74,13 @@ def last(solver: Solver, problem: Problem, steps: int = 20_000):
 def test_every_dual_method_solves_every_tiny_problem(name):
     solver, solved = ALL[name], 0
     for title, problem in PROBLEMS.items():
-        _, iterate, point = last(solver, problem)
+        program, iterate, point = last(solver, problem)
         if iterate is not None:
             found = certify(problem, point)
             assert found.gap <= max(1e-6, solver.accuracy), title
             solved += 1
+        elif "licen" in (reason := solver.refuses(program) or ""):
+            pytest.skip(reason)
     assert solved >= 3
 
 
