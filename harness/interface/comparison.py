@@ -127,6 +127,11 @@ def compare(
     loss: Loss = "hinge",
     weight: Any = None,
     s: float = 1.0,
+    kernel: str = "linear",
+    gamma: float | None = None,
+    sigma: float | None = None,
+    coef0: float | None = None,
+    degree: int | None = None,
     budget: Mapping[str, float] | float | None = None,
     limits: Mapping[str, float] | float | None = None,
     repeats: int = 1,
@@ -139,7 +144,8 @@ def compare(
 ) -> Comparison:
     """Run every method on (X, y) for every C and bias, each cell in a process of its own, and certify every answer.
 
-    methods, bias, weight, budget, limits, threads: as for `solve`. repeats: how often each cell is run.
+    methods, bias, weight, kernel with its parameters, budget, limits, threads: as for `solve`.
+    repeats: how often each cell is run.
     path: values of C to solve one after another, instead of C: each from nothing and, in rows with start = "warm", from
     the method's own answer at the value before.
     out: a folder for the results, in which finished cells of an earlier call are found again, unless `fresh`; None is a
@@ -165,7 +171,8 @@ def compare(
     cells = []
     for price, start in starts(walk) if walk else [(price, "cold") for price in _each(C, (str,))]:
         for kind in _each(bias, (str,)):
-            problem = engine.problem_config(price, kind, loss, weight, s)
+            of_kernel = {"gamma": gamma, "sigma": sigma, "coef0": coef0, "degree": degree}
+            problem = engine.problem_config(price, kind, loss, weight, s, kernel, **of_kernel)
             stated = make_problem(given.X, given.y, problem)
             pairs = [pair_of(method, stated, seed) for method in chosen]
             made = engine.cells(given, pairs, problem, dataset, name, budgets, limit, seed, repeats, threads)

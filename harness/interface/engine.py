@@ -26,7 +26,9 @@ from marginbench.harness.cell.spec import (
     instantiate,
     judged_problem,
     make_problem,
+    misfit,
     routes_of,
+    without_defaults,
 )
 from marginbench.harness.compose import Composer
 from marginbench.harness.interface.data import Samples, folder_of_data
@@ -70,11 +72,14 @@ def defaults(seed: int = 0) -> Config:
     return deepcopy(_defaults(seed))
 
 
-def problem_config(C: object, bias: Bias | None, loss: Loss, weight: Any, s: float) -> Config:
+def problem_config(
+    C: object, bias: Bias | None, loss: Loss, weight: Any, s: float, kernel: str = "linear", **parameters: Any
+) -> Config:
     """`problem.*` of the command line. bias None is its default; weights of rows become a list, as in a record."""
     weight = weight.tolist() if isinstance(weight, np.ndarray) else weight
     price = float(C) if isinstance(C, Real) and not isinstance(C, bool) else C
-    return {"C": price, "bias": bias or DEFAULT_BIAS, "loss": loss, "weight": weight, "s": s}
+    asked = {"C": price, "bias": bias or DEFAULT_BIAS, "loss": loss, "weight": weight, "s": s, "kernel": kernel}
+    return without_defaults({**asked, **parameters})
 
 
 def options(group: str, given: Mapping[str, float] | float | None, seed: int) -> Config:
@@ -171,9 +176,10 @@ def run_one(cell: Cell, samples: Samples, reference: bool, isolated: bool) -> Ru
     reference: find a lower bound first where the pair gives no multipliers, so that there is a gap.
     """
     formulation: Formulation = instantiate(cell.formulation)
-    judged = judged_problem(formulation, samples.X, samples.y, cell.problem)
+    solver: Solver = instantiate(cell.solver)
+    judged = judged_problem(formulation, samples.X, samples.y, cell.problem).within(cell.memory_mb)
     known = Bounds()
-    if reference and _needs_bounds(formulation, instantiate(cell.solver)):
+    if reference and not misfit(formulation, solver, judged) and _needs_bounds(formulation, solver):
         known = bounds_of(judged)
     if not isolated:
         return Run(run_cell(cell, samples.X, samples.y, "", known), judged, known, formulation.judge)

@@ -8,6 +8,7 @@ import yaml
 
 from marginbench.harness.interface.data import Classes, checked, classes_of
 from marginbench.harness.model import problem as model
+from marginbench.harness.model.kernel import Kernel, kernel_of
 from marginbench.harness.model.problem import Bias
 
 RUN = Path(__file__).resolve().parents[2] / "conf" / "run.yaml"
@@ -23,6 +24,7 @@ class Problem(model.Problem):
 
     bias: `augmented` (the default, as on the command line: b is penalised, a constant feature s joins x), `free` or
     `none`: three different problems. C = inf is the hard margin. loss: `hinge` or `squared_hinge`.
+    kernel: by name, as for `solve`, with its parameters; the problem is that of K + eps I, `eps` proven.
     classes: the labels that stand for -1 and +1; the larger one is positive unless `positive` says otherwise.
 
     >>> import numpy as np
@@ -35,15 +37,31 @@ class Problem(model.Problem):
     """
 
     bias: Bias = DEFAULT_BIAS
+    kernel: Any = None
     classes: Classes | None = None
     positive: InitVar[object] = None
+    gamma: InitVar[float | None] = None
+    sigma: InitVar[float | None] = None
+    coef0: InitVar[float | None] = None
+    degree: InitVar[int | None] = None
 
-    def __post_init__(self, positive: object) -> None:
+    def __post_init__(
+        self,
+        positive: object,
+        gamma: float | None,
+        sigma: float | None,
+        coef0: float | None,
+        degree: int | None,
+    ) -> None:
         if self.classes is None:
             classes = classes_of(self.y, positive)
             X, y = checked(self.X, classes.signs(self.y))
             for name, value in (("X", X), ("y", y), ("classes", classes)):
                 object.__setattr__(self, name, value)
+        given = {"gamma": gamma, "sigma": sigma, "coef0": coef0, "degree": degree}
+        if not isinstance(self.kernel, Kernel):
+            name = "linear" if self.kernel is None else self.kernel
+            object.__setattr__(self, "kernel", kernel_of(name, given, self.d))
         super().__post_init__()
 
     def __repr__(self) -> str:

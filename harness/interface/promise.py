@@ -1,7 +1,7 @@
 """What a fitted scikit-learn estimator promised to solve, and the point it holds, read from its attributes.
 
     LinearSVC      1/2 ||w||^2 + C sum loss; its intercept is penalised: bias augmented, s = intercept_scaling
-    SVC (linear)   1/2 ||w||^2 + C sum hinge; bias free; dual_coef_ holds alpha_i y_i
+    SVC            1/2 ||w||^2 + C sum hinge; bias free; dual_coef_ holds alpha_i y_i; linear, rbf and poly kernels
     SGDClassifier  alpha/2 ||w||^2 + (1/n) sum loss, so that C = 1 / (alpha n); bias free
     Perceptron     a separating hyperplane, no optimum
 
@@ -15,12 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.interface.data import Classes, checked
+from marginbench.harness.model.kernel import Kernel, kernel_of
 from marginbench.harness.model.lambdas import C_of_pegasos
 from marginbench.harness.model.problem import Array, InputError, Matrix, Point, Problem
 
 POSSIBLE = (
-    "possible are LinearSVC, SVC(kernel='linear'), SGDClassifier(loss='hinge' or 'squared_hinge'), Perceptron, "
-    "marginbench.estimator, and a Pipeline that ends in one of these"
+    "possible are LinearSVC, SVC(kernel='linear', 'rbf' or 'poly'), "
+    "SGDClassifier(loss='hinge' or 'squared_hinge'), Perceptron, marginbench.estimator, "
+    "and a Pipeline that ends in one of these"
 )
 SAMPLE_WEIGHT = "A fitted estimator keeps no sample weights: if fit was given any, it promised another problem."
 EARLY_STOPPING = "It held rows back to stop early (early_stopping=True): judged are all rows that were given."
@@ -109,17 +111,33 @@ def _linear_svc(estimator: Any, X: Matrix, y: Array, classes: Classes) -> Promis
 
 
 def _svc(estimator: Any, X: Matrix, y: Array, classes: Classes) -> Promise:
-    if estimator.kernel != "linear":
-        raise InputError(f"certify: SVC(kernel={estimator.kernel!r}); possible is kernel='linear'")
+    kernel = _kernel(estimator)
     vectors = X[estimator.support_] if estimator.support_.max(initial=0) < X.shape[0] else X[:0]
     if vectors.shape != estimator.support_vectors_.shape or _differ(vectors, estimator.support_vectors_):
         raise InputError("certify: the support vectors of the SVC are not rows of X: give the data it was fitted on")
     alpha = np.zeros(X.shape[0])
     coefficients = estimator.dual_coef_
-    alpha[estimator.support_] = np.abs(coefficients.toarray() if sp.issparse(coefficients) else coefficients).ravel()
-    problem = Problem(X, y, float(estimator.C), "free", "hinge", _weight(estimator.class_weight, y, classes))
+    signed = (coefficients.toarray() if sp.issparse(coefficients) else coefficients).ravel()
+    alpha[estimator.support_] = np.abs(signed)
+    weight = _weight(estimator.class_weight, y, classes)
+    problem = Problem(X, y, float(estimator.C), "free", "hinge", weight, kernel=kernel)
     text = f"SVC: hinge, C = {estimator.C:g}, {_bias('free', 1.0)}"
-    return Promise(problem, _hyperplane(estimator)._replace(alpha=alpha), classes, text)
+    if kernel is None:
+        return Promise(problem, _hyperplane(estimator)._replace(alpha=alpha), classes, text)
+    c = np.zeros(X.shape[0])
+    c[estimator.support_] = signed
+    point = Point(c, float(np.ravel(estimator.intercept_)[0]), alpha)
+    return Promise(problem, point, classes, f"{text}, {kernel}")
+
+
+def _kernel(estimator: Any) -> Kernel | None:
+    """That of an SVC, with the gamma that "scale" and "auto" came to."""
+    names = {"linear": "linear", "rbf": "gaussian", "poly": "polynomial"}
+    if estimator.kernel not in names:
+        raise InputError(f"certify: SVC(kernel={estimator.kernel!r}); possible are {', '.join(map(repr, names))}")
+    gamma, coef0, degree = float(estimator._gamma), float(estimator.coef0), estimator.degree
+    taken = {"rbf": {"gamma": gamma}, "poly": {"gamma": gamma, "coef0": coef0, "degree": degree}}
+    return kernel_of(names[estimator.kernel], taken.get(estimator.kernel, {}), estimator.n_features_in_)
 
 
 def _sgd(estimator: Any, X: Matrix, y: Array, classes: Classes) -> Promise:

@@ -24,6 +24,7 @@ class Solution:
     """The hyperplane w.x + b that a method found, and what it is worth.
 
     status, message: the verdict, as in the column `status` of a report. w, b, alpha: None where there is no answer.
+    With a kernel w is the coefficients c of sum_i c_i phi(x_i), a number for each row of the data.
     certificate: computed in this process from the data; seconds: of the solver alone; record: the whole row.
     """
 
@@ -64,9 +65,9 @@ class Solution:
         if self.w is None or self.b is None:
             raise InputError(f"there is no hyperplane: {self.status}: {self.message}")
         given = matrix_of(X)
-        if given.shape[1] != self.w.size:
-            raise InputError(f"X has {given.shape[1]} columns; the hyperplane has {self.w.size}")
-        return np.asarray(given @ self.w + self.b)
+        if given.shape[1] != self.problem.d:
+            raise InputError(f"X has {given.shape[1]} columns; the hyperplane has {self.problem.d}")
+        return np.asarray(self.problem.scores_of(given, self.w) + self.b)
 
     def predict(self, X: object) -> Array:
         """The class of each row, as a label of y."""
@@ -100,6 +101,11 @@ def solve(
     loss: Loss = "hinge",
     weight: Any = None,
     s: float = 1.0,
+    kernel: str = "linear",
+    gamma: float | None = None,
+    sigma: float | None = None,
+    coef0: float | None = None,
+    degree: int | None = None,
     budget: Mapping[str, float] | float | None = None,
     limits: Mapping[str, float] | float | None = None,
     threads: int = 1,
@@ -113,6 +119,8 @@ def solve(
     method: see `marginbench list method`; a pair (formulation, solver), a Solver, or "FILE.py:Class".
     bias: None is `augmented`, the default of the command line; `free` and `none` are other problems.
     weight: None, "balanced", {"positive": 2, "negative": 1}, or a number for each row.
+    kernel: "gaussian", exp(-gamma ||x - z||^2) with gamma = 1 / (2 sigma^2), or "polynomial",
+    (gamma x.z + coef0)^degree. What is not given is gamma = 1 / d, coef0 = 0, degree = 3.
     budget: seconds, or a mapping of `seconds`, `gap`, `iterations`; limits alike.
     threads: cores that a method may use, where it can share out one problem.
     reference: where the method gives no multipliers, find a lower bound of the optimum first.
@@ -125,12 +133,15 @@ def solve(
     ('solved', 'yes', ['no', 'yes'])
     >>> bool(abs(solution.w[0] - 2.0) < 1e-6), solution.certificate.gap < 1e-6
     (True, True)
+    >>> ring = mb.solve(X, ["in", "out", "out", "in"], bias="free", kernel="gaussian", gamma=0.5, C=10.0)
+    >>> ring.status, ring.predict([[0.1], [1.4], [2.9]]).tolist()
+    ('solved', ['in', 'out', 'in'])
     """
     given = samples(X, y, positive)
     return solve_samples(
         given,
         method,
-        engine.problem_config(C, bias, loss, weight, s),
+        engine.problem_config(C, bias, loss, weight, s, kernel, gamma=gamma, sigma=sigma, coef0=coef0, degree=degree),
         engine.options("budget", budget, seed),
         engine.options("limits", limits, seed),
         seed,

@@ -87,12 +87,23 @@ def source_of(X: Any, gamma: float, squares: bool, coef0: float = 0.0, degree: i
     sparse = sp.issparse(X) and X.shape[1] > DENSE_BELOW * max(1, X.nnz // X.shape[0])
     no_index = np.empty(0, np.int32)
     if sparse:
-        arrays = np.empty((0, 0)), X.data, X.indices, X.indptr
+        columns, data, indices, indptr = np.empty((0, 0)), X.data, X.indices, X.indptr
     else:
         columns = np.ascontiguousarray((X.toarray() if sp.issparse(X) else X).T)
-        arrays = columns, np.empty(0), no_index, no_index
-    read = [read_only(array) for array in arrays]  # one type for all data: compiled once
-    return Source(*read, sparse, squares, gamma, coef0, degree, np.empty(0), 0.0)
+        data, indices, indptr = np.empty(0), no_index, no_index
+    return Source(
+        columns=read_only(columns),  # read-only, so that all data are of one type: compiled once
+        data=read_only(data),
+        indices=read_only(indices),
+        indptr=read_only(indptr),
+        sparse=sparse,
+        squares=squares,
+        gamma=gamma,
+        coef0=coef0,
+        degree=degree,
+        diagonal=np.empty(0),
+        constant=0.0,
+    )
 
 
 # -- rows in use -------------------------------------------------------------------------------------------------

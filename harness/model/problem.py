@@ -27,7 +27,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.errors import InputError as InputError
-from marginbench.harness.matrices import all_finite, as_double, as_matrix, row_blocks, rows_at, times, transposed_times
+from marginbench.harness.matrices import (
+    LARGE_BLOCK,
+    all_finite,
+    as_double,
+    as_matrix,
+    row_blocks,
+    rows_at,
+    times,
+    transposed_times,
+)
 from marginbench.harness.model.best_bias import ends_of_bias, zero_of_slope
 from marginbench.harness.model.kernel import Kernel
 
@@ -287,7 +296,12 @@ class Problem(Samples):
 
     def scores_of(self, X: Matrix, w: Array) -> Array:
         """w.x of other rows x, in plain float64."""
-        return times(X, w) if self.kernel is None else self.kernel.between(X, self.X) @ w
+        if self.kernel is None:
+            return times(X, w)
+        used = np.flatnonzero(w)
+        step, own = max(1, LARGE_BLOCK // max(1, used.size)), self.X[used]
+        parts = [self.kernel.between(X[first : first + step], own) @ w[used] for first in range(0, X.shape[0], step)]
+        return np.concatenate([np.empty(0), *parts])
 
     # -- dual ----------------------------------------------------------------------------------------------------
 

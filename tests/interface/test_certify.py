@@ -125,7 +125,7 @@ def test_sparse_data_and_data_frames_give_the_same_certificate():
         (LinearSVC(penalty="l1", dual=False), "penalty='l1'.*possible is penalty='l2'"),
         (SGDClassifier(penalty="elasticnet"), "penalty='elasticnet'"),
         (SGDClassifier(loss="log_loss"), "loss='log_loss'"),
-        (SVC(kernel="rbf"), "kernel='rbf'"),
+        (SVC(kernel="sigmoid"), "kernel='sigmoid'.*possible are 'linear', 'rbf', 'poly'"),
         (Perceptron(penalty="l2"), "penalty='l2'.*possible is penalty=None"),
     ],
     ids=lambda value: type(value).__name__,
@@ -134,6 +134,19 @@ def test_what_promised_something_else_is_refused(estimator, message):
     with pytest.raises(InputError, match=message) as error:
         mb.certify(estimator.fit(X, y), X, y)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"kernel": "rbf"}, {"kernel": "rbf", "gamma": 0.3}, {"kernel": "poly", "degree": 2, "coef0": 1.0}],
+    ids=str,
+)
+def test_an_SVC_with_a_kernel_is_held_to_its_problem(asked):
+    rough, fine = (SVC(C=0.5, tol=tol, **asked).fit(X, y) for tol in (0.1, 1e-8))
+    found = mb.certify(fine, X, y)
+    assert found.dual_source == "own"
+    assert found.gap < 1e-6 < mb.certify(rough, X, y).gap
+    assert "eps=" in repr(found)
 
 
 def test_estimators_that_do_not_fit_the_data_are_refused():

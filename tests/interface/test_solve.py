@@ -173,3 +173,56 @@ def test_what_a_reader_sees():
         assert "positive class" in text
     with pytest.raises(InputError, match="X has 3 columns; the hyperplane has 4"):
         found.predict(X[:, :3])
+
+
+CIRCLE = np.where((X**2).sum(1) > 4.0, "out", "in")
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+@pytest.mark.parametrize("method", ["auto", "smo"])
+def test_a_kernel_is_solved_certified_and_predicts_new_rows(method, isolated):
+    from sklearn.svm import SVC
+
+    found = mb.solve(X, CIRCLE, method, C=2.0, bias="free", kernel="gaussian", gamma=0.3, isolated=isolated)
+    assert found.status == "solved"
+    assert found.certificate.gap <= 1e-6
+    assert "Gaussian(gamma=0.3), eps=" in repr(found)
+    theirs = SVC(kernel="rbf", gamma=0.3, C=2.0, tol=1e-8).fit(X, CIRCLE)
+    new = RNG.normal(size=(30, 4))
+    assert found.decision_function(new) == pytest.approx(theirs.decision_function(new), abs=1e-3)
+    assert found.decision_function(sp.csr_array(new)) == pytest.approx(found.decision_function(new))
+    with pytest.raises(InputError, match="X has 3 columns; the hyperplane has 4"):
+        found.predict(new[:, :3])
+
+
+def test_both_conventions_of_a_kernel_are_one_problem():
+    one = mb.solve(X, CIRCLE, "smo", bias="free", kernel="gaussian", sigma=2.0, isolated=False)
+    other = mb.Problem(X, CIRCLE, bias="free", kernel="gaussian", gamma=0.125)
+    assert one.problem.kernel == other.kernel
+    assert mb.certify(other, one.w, one.b, one.alpha).gap == one.certificate.gap
+    found = mb.solve(X, CIRCLE, "smo", bias="free", kernel="polynomial", coef0=1.0, degree=2, isolated=False)
+    assert str(found.problem.kernel) == "Polynomial(gamma=0.25, coef0=1.0, degree=2)"
+
+
+def test_a_method_without_kernels_says_so():
+    found = mb.solve(X, CIRCLE, "pegasos", kernel="gaussian")
+    assert found.status == "skipped"
+    assert "w, which a gaussian kernel gives no coordinates" in found.message
+
+
+@pytest.mark.parametrize("state", [mb.solve, mb.compare, mb.Problem], ids=lambda state: state.__name__)
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"kernel": "rbf"}, "problem.kernel=rbf: possible are linear, polynomial, gaussian"),
+        ({"kernel": "sigmoid"}, "not positive semidefinite"),
+        ({"gamma": 0.3}, "problem.gamma=0.3: the linear kernel has no parameters"),
+        ({"kernel": "gaussian", "degree": 2}, "problem.degree=2: the gaussian kernel has gamma, sigma"),
+        ({"kernel": "gaussian", "gamma": -1.0}, "problem.gamma=-1.0: needs a number above 0"),
+    ],
+    ids=str,
+)
+def test_a_bad_kernel_is_answered_in_one_line(state, asked, message):
+    with pytest.raises(InputError, match=message) as error:
+        state(X, CIRCLE, **asked)
+    assert "\n" not in str(error.value)

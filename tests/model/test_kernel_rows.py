@@ -1,4 +1,4 @@
-"""G by rows: the same bits as the whole matrix, the same certificates, and the same optimum from a cache of few rows."""
+"""G by rows: the bits of the whole matrix, the same certificates, and the same optimum from a cache of few rows."""
 
 from itertools import islice
 
