@@ -3,7 +3,9 @@
 Program   min_x F = lam/2 ||w||^2 + sum_i weight_i h(m_i), m_i = y_i (w.x_i + b), x = w, and b with an intercept.
           It is given to scipy as F / ||F'(0)||_inf, so that a tolerance means the same at every C.
 
-A ladder over the tolerance of the gradient; its other test, on the change of F, is switched off.
+A ladder over the tolerance of the gradient; its other test, on the change of F, is switched off. Where a line search
+finds no smaller F, scipy ends (its word is ABNORMAL). The memory of steps is what misleads it: it is begun anew from
+there, with an empty one, as long as that makes the gradient smaller.
 Byrd, Lu, Nocedal and Zhu 1995; Zhu et al. 1997 (algorithm 778, L-BFGS-B), without bounds.
 """
 
@@ -17,6 +19,10 @@ from marginbench.harness.model.adapters import Ladder
 from marginbench.harness.model.problem import Array, InputError
 from marginbench.harness.model.programs import Program, RegularisedRisk, SmoothedHinge, SquaredHinge
 from marginbench.harness.model.solver import Claim, Iterate
+
+IDLE = 3
+"""Renewals that do not halve the gradient, after which a solve gives up. On the reference problem rare-100.0-free the
+first end is at a gap of 6e-2; with renewals it is at 2e-6."""
 
 CLAIMS: dict[int, Claim] = {0: "inaccurate", 1: "limit", 2: "inaccurate"}
 """Of scipy's status, where the gradient is not small: F stood still, the limit, a line search without a decrease."""
@@ -52,16 +58,22 @@ class LBFGS(Ladder):
         x = np.zeros(program.d + program.intercept)
         scale = float(np.abs(program.gradient(x)).max()) or 1.0
         options = {"maxcor": self.memory, "maxiter": self.max_iter, "maxfun": 10 * self.max_iter, "ftol": 0.0}
-        found = minimize(
-            value_and_gradient,
-            x,
-            (program, scale),
-            method="L-BFGS-B",
-            jac=True,
-            options=options | {"gtol": tolerance},
-        )
-        info = {"library_iterations": int(found.nit), "evaluations": int(found.nfev)}
-        small = float(np.abs(found.jac).max()) <= tolerance
+        info, small, least, idle = {"library_iterations": 0, "evaluations": 0, "renewals": -1}, False, np.inf, 0
+        while not small and idle < IDLE and info["library_iterations"] < self.max_iter:
+            found = minimize(
+                value_and_gradient,
+                x,
+                (program, scale),
+                method="L-BFGS-B",
+                jac=True,
+                options=options | {"gtol": tolerance},
+            )
+            info["library_iterations"] += int(found.nit)
+            info["evaluations"] += int(found.nfev)
+            info["renewals"] += 1
+            size = float(np.abs(found.jac).max())
+            x, small, idle = found.x, size <= tolerance, 0 if size < 0.5 * least else idle + 1
+            least = min(least, size)
         claim: Claim = "converged" if small else CLAIMS.get(found.status, "failed")
         return Iterate(found.x, claim=claim, said=str(found.message), info=info)
 

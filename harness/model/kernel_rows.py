@@ -21,6 +21,9 @@ Array = np.ndarray
 CACHE_SHARE = 0.5
 """Of the memory allowed, what a cache of rows may take."""
 
+REMEMBERED = 3
+"""Products with G: those of w, of w(alpha) and of its repair."""
+
 DENSE_BELOW = 8
 """Columns for each entry of a row up to which sparse data are written out: a pass over columns is faster then than
 merging two rows, and the bits are the same."""
@@ -33,7 +36,7 @@ class KernelRows:
     source: Source
     memory_mb: float = 4096.0
     last: list[tuple[Array, Array]] = field(default_factory=list, repr=False)
-    """The latest product with G: a certificate asks for the same one several times."""
+    """The latest products with G: a certificate asks for the same ones several times."""
 
     ndim = 2
     dtype = np.dtype(np.float64)
@@ -66,12 +69,13 @@ class KernelRows:
 
     def _product(self, c: Array) -> Array:
         """Without the constant, the entries of which are the same for all rows."""
-        if self.last and np.array_equal(self.last[0][0], c):
-            return self.last[0][1]
+        for known, product in self.last:
+            if np.array_equal(known, c):
+                return product
         index, f = np.flatnonzero(c), np.zeros(self.shape[0])
         add_rows(self.source._replace(constant=0.0), index, c[index], f)
         if index.size:
-            self.last[:] = [(c.copy(), f)]
+            self.last[:] = [(c.copy(), f), *self.last[: REMEMBERED - 1]]
         return f
 
     def head(self, k: int) -> Array:
