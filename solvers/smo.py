@@ -20,6 +20,7 @@ as n rows then, and is computed again after every n pairs, and before convergenc
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -137,6 +138,7 @@ class SMO(Compiled):
     def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
         assert isinstance(program, BoxDual | KernelDual)
         linear = isinstance(program, BoxDual)
+        rows: Any
         if isinstance(program, BoxDual):
             rows, cache, scratch = program.rows, RowCache.of(program.n, self.cache_mb), np.empty(program.d)
         else:

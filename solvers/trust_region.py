@@ -5,21 +5,25 @@ Update    F is C^1 and piecewise quadratic; H = lam I + sum over curved rows of 
           Hessian. The step s minimises g.s + 1/2 s'Hs within ||s|| <= radius, by conjugate gradients from 0 that stop
           at the boundary or when the residual is below `forcing` ||g||. It is taken when F falls; the radius follows
           the ratio of the fall to the predicted one.
+Widths    where the smoothed hinge is narrow, F is all but piecewise linear, and no quadratic model holds beyond a tiny
+          step. So it is minimised for a delta at which the curvature of the loss is that of lam/2 ||w||^2, for a
+          quarter of it and so on down to its own, each from the minimum before.
 Done      when g is at the level of rounding: below 1e-14 of F'(0), or small and no smaller after five more steps.
 
 Lin, Weng and Keerthi 2008 (Algorithm 2), which is LIBLINEAR's primal method; Steihaug 1983 for the conjugate
-gradients. Departure: a step is judged by its change of F summed row by row, so that rounding of
+gradients. Departures: the widths; a step is judged by its change of F summed row by row, so that rounding of
 the large sums does not refuse the last good steps.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from marginbench.harness.model.problem import Array, InputError
-from marginbench.harness.model.programs import Program, RegularisedRisk, SmoothedHinge, SquaredHinge
+from marginbench.harness.model.programs import Loss, Program, RegularisedRisk, SmoothedHinge, SquaredHinge
 from marginbench.harness.model.solver import Iterate, Solver, Start
+from marginbench.harness.rowops import squared_norms
 
 ROUNDING = 1e-14
 """Of ||F'|| beside ||F'(0)||: where it cannot get smaller."""
@@ -27,6 +31,10 @@ ROUNDING = 1e-14
 SMALL, STILL, LOST = 1e-8, 5, 1000
 """Of ||F'|| beside ||F'(0)||, what may be called converged; steps without a smaller one after which that is said, and
 steps after which the method gives up."""
+
+NARROWER, HALFWAY, PATIENT = 0.25, 1e-10, 60
+"""Each delta beside the one before; ||F'|| beside ||F'(0)|| at which the next one has its turn, and steps without a
+smaller one after which it has, too. Halfway at 1e-6 was not enough at C = 1e4."""
 
 ACCEPT, POOR, GOOD = 1e-4, 0.25, 0.75
 """Of the fall of F over the predicted one: a step is taken; the radius shrinks; it grows."""
@@ -53,17 +61,27 @@ class TrustRegion(Solver):
     def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
         assert isinstance(program, RegularisedRisk)
         x = np.zeros(program.d + program.intercept)
-        m = program.margins(x)
-        g = program.gradient(x)
-        first = float(np.linalg.norm(g))
+        first = float(np.linalg.norm(program.gradient(x)))
         if start is not None:
             x[:] = np.append(start.w, start.b) if program.intercept else start.w
-            m, g = program.margins(x), program.gradient(x)
+        stages = [replace(program, loss=loss) for loss in wider(program)]
+        for stage in stages:
+            for iterate in self._minimise(stage, x, first, last=stage is stages[-1]):
+                assert iterate.x is not None
+                x = iterate.x
+                yield iterate
+
+    def _minimise(self, program: RegularisedRisk, x: Array, first: float, last: bool) -> Iterator[Iterate]:
+        """From x, to the end, or halfway where it is not the last one."""
+        m, g = program.margins(x), program.gradient(x)
         radius, idle, smallest = first / program.lam, 0, np.inf
         while True:
             size = float(np.linalg.norm(g))
             smallest, idle = min(size, smallest), 0 if size < 0.5 * smallest else idle + 1
             small = size <= SMALL * first
+            if not last and (size <= HALFWAY * first or idle > PATIENT):
+                yield Iterate(x, info={"gradient": size})
+                return
             if size <= ROUNDING * first or idle > (STILL if small else LOST):
                 yield Iterate(x, claim="converged" if small else "inaccurate", info={"gradient": size})
                 return
@@ -79,6 +97,17 @@ class TrustRegion(Solver):
             if ratio > ACCEPT:
                 x, m = x + s, m_new
                 g = program.gradient(x)
+
+
+def wider(program: RegularisedRisk) -> list[Loss]:
+    """The losses to minimise one after another, the last of which is the program's."""
+    loss, squares = program.loss, squared_norms(program.rows, program.n)
+    if not isinstance(loss, SmoothedHinge):
+        return [loss]
+    widths, widest = [loss.delta], float(program.weight @ squares) / program.lam
+    while widths[-1] < NARROWER * widest:
+        widths.append(widths[-1] / NARROWER)
+    return [SmoothedHinge(delta) for delta in reversed(widths)]
 
 
 def curvature(program: RegularisedRisk, m: Array) -> Callable[[Array], Array]:

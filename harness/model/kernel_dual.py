@@ -1,16 +1,12 @@
 """The dual with a kernel, as a program: what stands for w has no coordinates."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from marginbench.harness.model.best_bias import ends_of_bias
-from marginbench.harness.model.problem import Array
+from marginbench.harness.model.problem import Array, Matrix
 from marginbench.harness.model.programs import Program, box_residual
-
-if TYPE_CHECKING:
-    from marginbench.harness.model.kernel_rows import KernelMatrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +18,7 @@ class KernelDual(Program):
     Where K does not fit into memory its rows are computed (`KernelRows`), for solvers with `rows_of_kernel`.
     """
 
-    K: "KernelMatrix"
+    K: Matrix
     y: Array
     upper: Array
     curvature: Array

@@ -41,7 +41,7 @@ from marginbench.harness.model.best_bias import ends_of_bias, zero_of_slope
 from marginbench.harness.model.kernel import Kernel
 
 if TYPE_CHECKING:
-    from marginbench.harness.model.kernel_rows import KernelMatrix, KernelRows
+    from marginbench.harness.model.kernel_rows import KernelRows
 
 Array = np.ndarray
 Matrix: TypeAlias = Any  # a dense array or a csr_array; scipy has no types that a checker could tell apart
@@ -171,8 +171,8 @@ class Problem(Samples):
         return self.kernel is not None and copies * 8.0 * self.n * self.n > HELD * self.memory_mb * 2**20
 
     @cached_property
-    def gram(self) -> "KernelMatrix":
-        """G = K + eps I, the diagonal rounded up. Where it does not fit, what computes its rows."""
+    def gram(self) -> Matrix:
+        """G = K + eps I, the diagonal rounded up: an array or, where that does not fit, `KernelRows`."""
         assert self.kernel is not None
         if self.by_rows:
             return self._gram_by_rows()
