@@ -7,6 +7,8 @@ Update    for each block in turn (`block` columns of w; 0: all of them; b is a b
 Theory    for a smooth loss a point that no block improves is the optimum, and the rounds converge to it: Tseng 2001,
           Theorem 4.1. For the hinge this is false: at a kink that couples two coordinates neither can move alone. Such
           a program is refused unless `kinks`: then the method runs, stops at some such point, and says so.
+Widths    a narrow smoothed hinge is all but a hinge, and the rounds crawl along its kinks: ever narrower ones are
+          minimised instead, as by `trust_region`, each from where the one before was left.
 Done      when a whole round moves no margin by more than rounding.
 
 The textbook's ALT-OPT; its one-variable case is primal coordinate descent (Chang, Hsieh and Lin 2008). A copy of X by
@@ -24,9 +26,13 @@ from numba import njit
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk, SmoothedHinge, SquaredHinge
 from marginbench.harness.model.solver import Compiled, Iterate, Start
+from marginbench.solvers.trust_region import wider
 
 ROUNDING = 1e-14
 """Of a margin, beside 1."""
+
+HALFWAY, ROUNDS = 1e-5, 50
+"""Of a margin, what a round moves, and rounds, after which a narrower smoothed hinge has its turn."""
 
 INNER = 50
 """Rounds over a block at the most, before the next one has its turn."""
@@ -120,8 +126,8 @@ class Alternating(Compiled):
     def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
         assert isinstance(program, RegularisedRisk)
         loss, d = program.loss, program.d
-        rate, cap = (1.0 / loss.delta, 1.0) if isinstance(loss, SmoothedHinge) else (2.0, np.inf)
-        kink = isinstance(loss, Hinge)
+        stages = wider(program)
+        kink, stage, rounds = isinstance(loss, Hinge), 0, 0
         X = sp.csc_array(program.X)
         ones = np.arange(program.n, dtype=X.indices.dtype), np.ones(program.n)
         x, m = np.zeros(d + program.intercept), np.zeros(program.n)
@@ -130,7 +136,8 @@ class Alternating(Compiled):
             m = program.margins(x)
         ends = [*range(0, d, self.block or d), d]
         while True:
-            moved = 0.0
+            now, moved = stages[stage], 0.0
+            rate, cap = (1.0 / now.delta, 1.0) if isinstance(now, SmoothedHinge) else (2.0, np.inf)
             for first, last in pairwise(ends):
                 most = INNER if last - first > 1 else 1
                 moved = max(
@@ -144,7 +151,11 @@ class Alternating(Compiled):
                 t = move(x[-1], 0.0, *ones, program.y, program.weight, m, rate, cap, kink)
                 x[-1] += t
                 moved = max(moved, abs(t))
-            done = moved <= ROUNDING
+            rounds += 1
+            last = stage == len(stages) - 1
+            done = moved <= ROUNDING and last
+            if not last and (moved <= HALFWAY or rounds >= ROUNDS):
+                stage, rounds = stage + 1, 0
             yield Iterate(x, claim=("inaccurate" if kink else "converged") if done else "")
             if done:
                 return
