@@ -13,6 +13,9 @@ Done      when a whole round moves no margin by more than rounding.
 
 The textbook's ALT-OPT; its one-variable case is primal coordinate descent (Chang, Hsieh and Lin 2008). A copy of X by
 columns is made first.
+
+Accuracy  1e-2: rounds over coordinates are slow where columns are correlated. On the reference problems rare-100.0 the
+          error after 3 s is 4e-4 and, with a free bias, 1e-3.
 """
 
 from collections.abc import Iterator
@@ -102,7 +105,7 @@ def block_round(first, last, indptr, indices, data, lam, y, weight, rate, cap, k
 @dataclass(frozen=True)
 class Alternating(Compiled):
     accepts = (RegularisedRisk,)
-    accuracy = 1e-4
+    accuracy = 1e-2
 
     block: int = 1
     kinks: bool = False
