@@ -84,7 +84,8 @@ def pair_sentence(pair: Pair, problems: int) -> str:
     """`coordinate_descent took 2.4 times as long (0.98 to 6 over problems; 1.4 to 3 from timing): not established.`"""
     if pair.ratio is None:
         return f"{pair.a} reached it on {pair.only_a}, on none together with {pair.b}: not established."
-    on = "" if pair.both == problems else f" on the {pair.both} that both reached"
+    shared = "one problem" if pair.both == 1 else str(pair.both)
+    on = "" if pair.both == problems else f" on the {shared} that both reached"
     over = "one data set" if pair.over_problems is None else f"{pair.over_problems} over problems"
     timing = "single runs" if pair.from_timing is None else f"{pair.from_timing} from timing"
     verdict = "established" if pair.established else pair.told if pair.verdict == "no difference" else pair.verdict

@@ -107,7 +107,7 @@ def _reached(race: Race) -> list[float]:
 
 def _markdown(race: Race) -> str:
     base = race.base
-    others = [m for m in race.methods if m != base] + ([BEST] if race.peers else [])
+    others = [m for m in race.methods if m != base] + ([BEST] if race.peers and base not in race.peers else [])
     short = [["accuracy", f"{base} reaches", *others, f"{base} first"]]
     long = [["accuracy", "method", "reached", f"time / {base}", "over data sets", "from repeats"]]
     long[0] += ["median (over data sets)", "least", f"{base}: wins, ties, losses", "p (Holm)", "verdict"]

@@ -154,7 +154,7 @@ class Contest:
 def pairs(contest: Contest, base: str | None = None) -> list[Pair]:
     """Every pair once, in the order of the methods; or, with `base`, every other method against it.
 
-    p is corrected for the pairs that are returned.
+    A library is not compared with the best peer, which it may be itself. p is corrected for the pairs returned.
     """
     names = contest.methods
     if base is None:
@@ -162,6 +162,9 @@ def pairs(contest: Contest, base: str | None = None) -> list[Pair]:
     else:
         b = names.index(base)
         chosen = [(a, b) for a in range(len(names)) if a != b]
+    if contest.libraries:
+        best = {len(names) - 1, *contest.libraries}
+        chosen = [pair for pair in chosen if len(names) - 1 not in pair or not best.issuperset(pair)]
     if not chosen:
         return []
     first, second = (np.array(side) for side in zip(*chosen, strict=True))

@@ -234,6 +234,7 @@ def test_the_best_peer_is_one_more_method_of_the_pairs_and_not_of_the_ranking():
     found = section(records)
     assert pair(found, BEST, "own").ratio == pytest.approx(math.sqrt(15.0))
     assert BEST not in found.methods
+    assert [pair.a for pair in found.pairs if pair.b == BEST] == ["own"]  # a library may be the best peer itself
     assert found.study.base == "own"
 
 
@@ -302,3 +303,10 @@ def test_many_problems_tell_what_no_single_cell_can():
     assert found.floor > 1.5
     assert (one.wins, one.ties, one.losses) == (0, 60, 0)
     assert one.verdict == "slower"
+
+
+def test_one_problem_is_told_as_one():
+    times = {"a": (0.1, 0.1, 0.1), "b": (0.2, INF, INF)}
+    records = [timed(m, f"d{d}", t) for m, ts in times.items() for d, t in enumerate(ts)]
+    (sentence,) = section(records).answer.sentences
+    assert sentence.text.startswith("b took 2 times as long on the one problem that both reached (")
