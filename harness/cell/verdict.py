@@ -48,7 +48,7 @@ def verdict(
         return status, f"infeasible by {found.violation:.1e}, beyond repair"
     if found.gap <= budget.gap:
         if answer.seconds > budget.seconds:
-            return "timeout", f"right after {answer.seconds:.3g} s; the budget was {budget.seconds:g} s"
+            return "timeout", f"right, but only after {answer.seconds:.3g} s; the budget was {budget.seconds:g} s"
         return "solved", _false_claims(result, budget, answer)
     own = answer.evaluation.own_residual
     if not formulation.exact and own is not None and own <= budget.gap:

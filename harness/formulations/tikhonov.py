@@ -17,9 +17,7 @@ from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk
 
 @dataclass(frozen=True)
 class Tikhonov(HingeRisk):
-    lesson = Lesson(
-        8, "The same hyperplane as a loss and a penalty: hinge loss plus lambda ||w||^2, lambda = 1 / (2 C n)."
-    )
+    lesson = Lesson(8, "The same hyperplane as a loss and a penalty: hinge loss plus λ‖w‖², λ = 1 / (2 C n).")
     objective = "the Tikhonov objective"
 
     def program(self, problem: Problem, kind: type[Program]) -> RegularisedRisk:
