@@ -149,11 +149,18 @@ class Study:
 
         def place(s: int) -> tuple[bool, bool, int, float]:
             arrived = t[np.isfinite(t[:, s]), s]
-            chosen = any(r.info.get("baseline") for row in self.question.runs for r in row[s])
             peer = self.question.methods[s] in self.question.peers
-            return not chosen, peer, -arrived.size, float(np.log(np.maximum(arrived, 1e-9)).sum())
+            return not self._chosen(s), peer, -arrived.size, float(np.log(np.maximum(arrived, 1e-9)).sum())
 
         return self.question.methods[min(range(len(self.question.methods)), key=place)]
+
+    @property
+    def baseline(self) -> str | None:
+        """The base whose solver says that it is the base line; None where no solver does."""
+        return self.base if self._chosen(self.question.methods.index(self.base)) else None
+
+    def _chosen(self, s: int) -> bool:
+        return any(r.info.get("baseline") for row in self.question.runs for r in row[s])
 
     @cached_property
     def accuracies(self) -> tuple[float | None, ...]:

@@ -284,13 +284,16 @@ class Comparison:
 
         P below a proven D, D above the P of a reference, or `infeasible` where a hyperplane separates the data.
         """
-        return [r for r in self.records if self._contradicts(r)]
+        return [r for r in self.records if self.contradiction(r)]
 
-    def _contradicts(self, r: Record) -> bool:
+    def contradiction(self, r: Record) -> str:
+        """What a row says against what is proven, in words; "" where it does not."""
         known, own = self.bounds[r.problem], own_bounds(r)
         if r.status == "infeasible" and known.upper < math.inf:
-            return True
-        return own.upper < known.lower or bool(self.references.get(r.problem, Bounds()).contradiction(own))
+            return f"infeasible, though a point with P = {known.upper!r} is proven"
+        if own.upper < known.lower:
+            return known.contradiction(own)
+        return self.references.get(r.problem, Bounds()).contradiction(own)
 
 
 @lru_cache(maxsize=100_000)

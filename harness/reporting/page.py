@@ -18,7 +18,7 @@ from typing import Any
 
 import jinja2
 import pandas as pd
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from marginbench.harness.printable import printable_lines
 from marginbench.harness.records.machine import machines
@@ -64,10 +64,12 @@ class Page:
         title: str,
         command: str,
         drawn: Sequence[Plane] = (),
+        figures: bool = False,
     ):
-        """comparison: rows that differ in budget apart. analysis: of the same records. drawn: problems as pictures."""
+        """comparison: rows that differ in budget apart. analysis: of the same records. drawn: problems as pictures.
+        figures: whether there are any beside the page."""
         self.comparison, self.analysis, self.frame = comparison, analysis, frame
-        self.title, self.command, self.drawn = title, command, drawn
+        self.title, self.command, self.drawn, self.figures = title, command, drawn, figures
         self.inside = len(comparison.records) <= INSIDE
 
     def files(self, name: str = "report.html") -> Iterator[tuple[str, str]]:
@@ -159,6 +161,7 @@ class Page:
             "digits": numbers.digits,
             "percent": numbers.percent,
             "C": show_C,
+            "breaks": _breaks,
         }
         environment.globals |= {"status_of": status_of, "written": numbers.written, "sort_value": _sort_value}
         return environment
@@ -170,6 +173,7 @@ class Page:
         return {
             "title": self.title,
             "command": self.command,
+            "figures": self.figures,
             "style": (ASSETS / "report.css").read_text(),
             "theme": theme,
             "script": script,
@@ -273,6 +277,11 @@ def _sha256(text: str) -> str:
 def _visible(value: Any) -> Any:
     """What an expression of the template gives: text without characters that a terminal would obey."""
     return printable_lines(value) if type(value) is str else value
+
+
+def _breaks(text: str) -> Markup:
+    """A long name may be broken behind an underscore."""
+    return escape(printable_lines(text)).replace("_", Markup("_<wbr>"))
 
 
 def inline_json(value: Any) -> Markup:

@@ -15,7 +15,7 @@ from marginbench.harness.reporting.accuracy import CHOICES, CLOCK_NAMES, CLOCKS,
 from marginbench.harness.reporting.analysis import Analysis, Section, Study
 from marginbench.harness.reporting.comparison import Task, median_ratio, number, representative
 from marginbench.harness.reporting.heat import FEATURES
-from marginbench.harness.reporting.numbers import count
+from marginbench.harness.reporting.numbers import count, written
 from marginbench.harness.reporting.page_data import all_rounded, rounded
 from marginbench.harness.reporting.ranking import SHIFTS, Rank
 from marginbench.harness.reporting.ratios import BEST, Pair
@@ -89,7 +89,7 @@ def _study(study: Study, place: dict[str, str]) -> dict[str, Any]:
         "problems": [_problem(task, place[task.key]) for task in question.tasks],
         "peak": [[None if r is None else rounded(number(r.peak_mb)) for r in row] for row in chosen],
         "gap": [[None if r is None else rounded(number(r.gap)) for r in row] for row in chosen],
-        "base": study.base,
+        "base": study.baseline or "",
         "absent": [[one.name, one.why] for one in question.absent],
         "pairs": pairs,
         "sections": sections,
@@ -123,6 +123,7 @@ def _section(section: Section) -> dict[str, Any]:
         "setting": answer.setting,
         "warnings": list(answer.warnings),
         "scope": _scope(section),
+        "limits": _limits(section),
         "floor": rounded(section.floor),
         "order": section.order,
         "compared": list(section.coverage.problems),
@@ -143,6 +144,18 @@ def _scope(section: Section) -> str:
         "the one method was" if methods == 1 else "both methods were" if methods == 2 else f"all {methods} methods were"
     )
     return f"{to}, {CLOCK_NAMES[section.clock]}, on {on} that {by} asked."
+
+
+def _limits(section: Section) -> str:
+    """What failures are charged, for the sentence that says so: ` (here 2 s)`, `; here none failed`."""
+    charged = section.limit[np.isposinf(section.t) & np.isfinite(section.limit)]
+    if not np.isposinf(section.t).any():
+        return "; here none failed"
+    if not charged.size:
+        return " (not recorded)"
+    kind = "count" if section.clock == "passes" else "time"
+    ends = list(dict.fromkeys(written(float(x), kind) for x in (charged.min(), charged.max())))
+    return f" (here {' to '.join(ends)}{' passes' if kind == 'count' else ''})"
 
 
 def _rank(rank: Rank, problems: int) -> list[Any]:
@@ -193,10 +206,12 @@ def shown(study: dict[str, Any], accuracy: str, clock: str) -> dict[str, Any] | 
         return None
     unit = "count" if clock == "passes" else "time"
     base = base_of(study, section)
+    pair_rows = pairs_against(study, section, base)
     return section | {
         "base": base,
         "columns": {name: [_told(c, unit) for c in columns] for name, columns in TABLES.items()},
-        "pair_rows": pairs_against(study, section, base),
+        "pair_rows": pair_rows,
+        "peers": any(name == BEST for name, *_ in pair_rows),
         "map": heat_rows(study, section),
         "shift": SHIFTS[clock],
         "unit": unit,
@@ -211,7 +226,7 @@ TABLES = {"ranking": RANKING, "pairs": PAIRS}
 
 
 def base_of(study: dict[str, Any], section: dict[str, Any]) -> str:
-    """The method that others are compared with unless the reader chooses: that of the study, or the one in front."""
+    """The method that others are compared with unless the reader chooses: the base line, or the one in front."""
     names = [study["methods"][s] for s in section["order"]]
     return study["base"] if study["base"] in names or not names else names[0]
 

@@ -90,12 +90,12 @@ def status_totals(comparison: Comparison) -> list[tuple[int, int]]:
 def _status_cell(runs: list[Record]) -> dict[str, Any]:
     status, chosen, good = worst(r.status for r in runs), representative(runs), sum(map(succeeded, runs))
     shown = status.replace("_", " ")
-    if status == "inaccurate" and number(chosen.gap) is not None:
-        shown = f"gap {tables.short(chosen.gap)}"
-    elif good == len(runs):
+    if good == len(runs):
         shown = tables.time_text(seconds(chosen)) or status
-    elif good:
+    elif good:  # the gap of a run that succeeded would look like a failure that is none
         shown = f"{good} of {len(runs)}"
+    elif status == "inaccurate" and number(chosen.gap) is not None:
+        shown = f"gap {tables.short(chosen.gap)}"
     message = next((r.message for r in runs if r.message), "")
     return {"status": status, "shown": shown, "message": f"{status}: {message}" if message else status}
 

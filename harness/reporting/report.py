@@ -60,7 +60,7 @@ def write_all(
         from marginbench.harness.reporting.figures import write as draw  # it loads matplotlib
 
         draw(comparison, found, folder, every=figures == "all")
-    made = Page(comparison, found, frame, title, command, planes(comparison, folder))
+    made = Page(comparison, found, frame, title, command, planes(comparison, folder), figures != "none")
     return write_page(made, folder / PAGE), found
 
 

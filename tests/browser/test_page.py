@@ -250,6 +250,7 @@ def test_without_scripts_every_table_is_there(chromium, small):
     assert page.locator("table.map").first.is_visible()
     assert page.locator("#cells tbody tr").count() == 96
     assert not page.locator(".switch").is_visible()
+    assert page.locator("select:visible, input:visible, button:visible").count() == 0  # they would do nothing
     assert page.locator("section.card:visible:not(:has(table, p, ul))").count() == 0
 
 

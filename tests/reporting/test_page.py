@@ -9,9 +9,11 @@ import re
 
 import pytest
 from sample_records import HOSTILE, a_large_run, a_run, failure, hostile_run, solved
+from timed_records import timed
 
-from marginbench.harness.reporting import numbers, page_studies, report
+from marginbench.harness.reporting import numbers, page_studies, page_views, report
 from marginbench.harness.reporting.analysis import analysis
+from marginbench.harness.reporting.comparison import Comparison
 from marginbench.harness.reporting.page import INSIDE
 
 
@@ -146,3 +148,51 @@ def test_a_machine_is_named_once():
 )  # fmt: skip
 def test_numbers_are_written_with_the_digits_that_mean_something(value, kind, shown):
     assert numbers.written(value, kind) == shown
+
+
+def test_a_cell_of_which_some_runs_succeeded_shows_how_many_and_no_gap_that_was_good_enough():
+    runs = [solved("m", "p", repeat=k, hash=f"m{k}") for k in range(3)]
+    runs[2] = solved("m", "p", repeat=2, hash="m2", status="inaccurate", gap=1e-3)
+    (line,) = page_views.status_rows(Comparison.of(runs))
+    assert [(cell["status"], cell["shown"]) for cell in line["cells"]] == [("inaccurate", "2 of 3")]
+
+
+def test_a_contradiction_says_what_contradicts_what():
+    hard = {"C": math.inf, "dataset": "d"}
+    records = [solved("good", "p", **hard), failure("infeasible", "bad", "p", hash="bad", **hard)]
+    records += [solved("low", "q", primal=1.0, hash="low"), solved("good", "q", hash="good q")]
+    text = html.unescape(report.page(records, "t", "c").text())
+    assert "infeasible, though a point with P = 40.0" in text
+    assert "P = 1.0 is below the proven lower bound" in text
+    assert text.count("one of the two certificates is false") == 1
+
+
+def test_the_page_names_figures_only_where_there_are_some(tmp_path):
+    assert "figures/" not in report.write(a_run(), tmp_path, "t", "c", figures="none").read_text()
+    made = report.page(a_run(), "t", "c")
+    made.figures = True
+    assert made.text().count("<code>figures/</code>") == 2
+
+
+def test_the_ranking_prints_what_a_failure_is_charged():
+    records = [timed("a", f"d{k}", 0.1) for k in range(3)]
+    records += [timed("b", f"d{k}", math.inf, budget=1.0 + k) for k in range(2)] + [timed("b", "d2", 0.1)]
+    assert "charged the limit of its own cell (here 1 s to 2 s)." in _text(records)
+    assert "charged the limit of its own cell; here none failed." in _text([*records[:3], timed("b", "d2", 0.1)])
+
+
+def _text(records) -> str:
+    return re.sub(r"</?span[^>]*>", "", report.page(records, "t", "c").text())
+
+
+def test_pairs_are_against_the_base_line_or_else_against_the_method_in_front():
+    def base(flagged: str) -> str:
+        records = [
+            timed(m, f"d{k}", t, info={"peer": m == "quick", "baseline": m == flagged})
+            for m, t in (("slow", 0.3), ("quick", 0.1))
+            for k in range(3)
+        ]
+        study = page_studies.studies(analysis(records), ["#"] * 3)[0]
+        return page_studies.base_of(study, study["sections"]["1e-6 wall"])
+
+    assert (base("slow"), base("nobody")) == ("slow", "quick")

@@ -78,7 +78,7 @@ def test_special_charts_appear_with_their_data():
 class Page(HTMLParser):
     """Collects elements, links, text outside of scripts, and checks that every element is closed."""
 
-    VOID = ("meta", "br", "img", "input", "link", "hr")
+    VOID = ("meta", "br", "wbr", "img", "input", "link", "hr")
 
     def __init__(self, html: str):
         super().__init__()

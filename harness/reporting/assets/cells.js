@@ -19,7 +19,7 @@ if (DATA.cells) {
   }
   function rowOf(k) {
     return make("tr", {}, ...columns.map((column, j) => {
-      if (j === 0) return make("th", { scope: "row", class: "first" }, problems ? make("a", { href: problems[DATA.cells.problem[k]] }, text[j][k]) : text[j][k]);
+      if (j === 0) return make("th", { scope: "row", class: "first" }, ...(problems ? [make("a", { href: problems[DATA.cells.problem[k]] }, ...breakable(text[j][k]))] : breakable(text[j][k])));
       if (column.name === "status") return make("td", {}, tag(text[j][k]));
       return make("td", { class: column.kind === "text" ? "wide" : "n", ...(column.kind === "text" && text[j][k].length > 40 ? { title: text[j][k] } : {}) }, text[j][k]);
     }));

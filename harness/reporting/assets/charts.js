@@ -40,7 +40,9 @@ function room(values) {
 }
 function evenly(low, high) {
   const rough = (high - low) / 5, size = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((m) => m * size).find((s) => s >= rough);
-  return Array.from({ length: Math.floor((high - low) / step) + 1 }, (_, k) => (Math.ceil(low / step) + k) * step).filter((v) => v <= high).map((v) => [v, short(+v.toPrecision(10))]);
+  const values = Array.from({ length: Math.floor((high - low) / step) + 1 }, (_, k) => +((Math.ceil(low / step) + k) * step).toPrecision(10)).filter((v) => v <= high);
+  const alike = new Set(values.map(short)).size < values.length; // two ticks would read the same
+  return values.map((v) => [v, alike ? digits(v, 4) : short(v)]);
 }
 
 // -- a chart ------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,9 @@ function make(name, attributes = {}, ...content) {
   return node;
 }
 
+// A long name may be broken behind an underscore.
+const breakable = (text) => String(text).split(/(?<=_)/).flatMap((part, k) => (k ? [make("wbr"), part] : [part]));
+
 // -- numbers, as the tables that Python renders write them ------------------------------------------------------------
 const UNITS = [["s", 1], ["ms", 1e-3], ["µs", 1e-6]];
 function digits(x, n) { // n digits without zeros at the end, a power of ten where that is shorter

@@ -37,7 +37,7 @@ for (const section of all("[data-task]")) {
       if (state.x === "iterations") series.push({ label: c.label, name: `${c.label}: bound by theory`, kind: "bound", points: joined(c.iterations, promised) });
       if (state.x === "iterations" && y === "suboptimality" && c.fit) series.push({ label: c.label, name: `${c.label}: × ${digits(c.fit.factor, 3)} per iteration, fitted, not proven`, kind: "bound", points: joined(c.fit.x, c.fit.y) });
     }
-    const lines = y === "gap" ? task.targets.map((gap) => [gap, `asked for: ${FORMAT.gap(gap)}`]) : [];
+    const lines = y === "gap" ? task.targets.map((gap) => [gap, `asked for: ${digits(gap, 2)}`]) : [];
     chart(host, { title: DATA.y[y], x: DATA.x[state.x], y: DATA.y[y], unit: { seconds: "s" }[state.x] ?? state.x, lines, series }, hidden);
   }));
   const menus = all("select.y", section);

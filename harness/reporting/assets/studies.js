@@ -3,6 +3,7 @@ const studies = DATA.studies ?? [], FEW = 5, CROWD = 12;
 const key = () => `${STATE.accuracy} ${STATE.clock}`;
 const unitKind = () => (STATE.clock === "passes" ? "count" : "time");
 const unitName = () => ({ wall: "s", cpu: "s of CPU", passes: "passes" })[STATE.clock];
+const clockAxis = () => DATA.clocks[STATE.clock] + (STATE.clock === "passes" ? "" : " (s)");
 const items = (host, texts) => host.replaceChildren(...texts.map((parts) => make("li", {}, ...[].concat(parts))));
 const heads = (names, more) => make("tr", {}, make("td", { class: "first" }), ...names.map((name) => make("th", { scope: "col" }, make("span", {}, name))), ...more);
 
@@ -11,7 +12,7 @@ function fill(table, columns, rows) {
   table.tHead.replaceChildren(make("tr", {}, ...columns.map(([name, kind, meaning], j) => make("th", { scope: "col", class: `${j ? "" : "first"}${kind === "text" ? "" : " n"}`, ...(meaning ? { title: meaning } : {}) }, name))));
   table.tBodies[0].replaceChildren(...rows.map((row) => make("tr", {}, ...row.map((value, j) => {
     const kind = columns[j][1];
-    if (!j) return make("th", { scope: "row", class: "first" }, value);
+    if (!j) return make("th", { scope: "row", class: "first" }, ...breakable(value));
     return kind === "text" ? make("td", {}, value) : make("td", { class: "n", "data-v": (Array.isArray(value) ? value[0] : value) ?? "" }, written(kind, value));
   }))));
   sortable(table);
@@ -80,7 +81,7 @@ function showMap(study, s, table, over) {
   for (const row of rows) {
     if (row.problem.dataset !== dataset) {
       dataset = row.problem.dataset;
-      body = make("tbody", {}, make("tr", { class: "group" }, make("th", { scope: "rowgroup", class: "first" }, dataset), make("td", { colspan: s.order.length + 1 })));
+      body = make("tbody", {}, make("tr", { class: "group" }, make("th", { scope: "rowgroup", class: "first" }, ...breakable(dataset)), make("td", { colspan: s.order.length + 1 })));
       table.append(body);
     }
     body.append(make("tr", row.out ? { class: "out" } : {}, make("th", { scope: "row", class: "first" }, make("a", { href: row.problem.link }, row.problem.told)), ...row.cells.map(heat), make("td", { class: "n" }, row.base < Infinity ? written(unitKind(), row.base) : "")));
@@ -107,10 +108,10 @@ function startStudy(study, k) {
     const lines = (columns) => names().map((label, j) => ({ label, kind: "stairs", points: stairs(columns(j)) }));
     const ratios = overBest(t.map((row) => s.order.map((j) => row[j])));
     chart(left, { title: "within a multiple of the best", x: `${DATA.clocks[STATE.clock]} over the best method's`, y: "share", share: true, unit: "× the best", series: lines((j) => column(ratios, j)) }, hidden);
-    chart(middle, { title: `within so many ${STATE.clock === "passes" ? "passes" : "seconds"}`, x: `${DATA.clocks[STATE.clock]}, build included`, y: "share", share: true, unit: unitName(), series: lines((j) => column(t, s.order[j])) }, hidden);
+    chart(middle, { title: `within so many ${STATE.clock === "passes" ? "passes" : "seconds"}`, x: `${clockAxis()}, build included`, y: "share", share: true, unit: unitName(), series: lines((j) => column(t, s.order[j])) }, hidden);
     const targets = targetTimes(study, s);
     right.hidden = targets.length <= s.compared.length;
-    if (!right.hidden) chart(right, { title: "targets met: problem × accuracy", x: `${DATA.clocks[STATE.clock]}, build included`, y: "share", share: true, unit: unitName(), series: lines((j) => column(targets, s.order[j])) }, hidden);
+    if (!right.hidden) chart(right, { title: "targets met: problem × accuracy", x: `${clockAxis()}, build included`, y: "share", share: true, unit: unitName(), series: lines((j) => column(targets, s.order[j])) }, hidden);
   });
   const drawPair = whenSeen(one(".pairwise", against), () => {
     const s = section(), pair = [base.value, other.value].map((name) => study.methods.indexOf(name));
@@ -130,9 +131,9 @@ function startStudy(study, k) {
     };
     const behind = s.compared.some((p, i) => s.order.some((j) => s.t[p][j] > best[i])); // else every ratio is 1
     left.hidden = one(".controls", effects).hidden = !feature.value || !behind;
-    if (!left.hidden) scatter(left, { title: `time over the best against ${feature.value}`, x: feature.value, y: "time over the best" }, (p, j, i) => [study.problems[p][feature.value], arrived(s.t[p][j]) ? ratio(s.t[p][j], best[i]) : -1]);
-    scatter(middle, { title: "memory against time", x: `${DATA.clocks[STATE.clock]} to the accuracy`, y: "peak memory in MB", unit: unitName() }, (p, j) => [s.t[p][j], study.peak[p][j]]);
-    scatter(right, { title: "final gap against time", x: `${DATA.clocks[STATE.clock]} to the accuracy`, y: "certified gap at the end", unit: unitName() }, (p, j) => [s.t[p][j], study.gap[p][j] === null ? null : Math.max(study.gap[p][j], 1e-16)]);
+    if (!left.hidden) scatter(left, { title: `${DATA.clocks[STATE.clock]} over the best against ${feature.value}`, x: feature.value, y: "time over the best" }, (p, j, i) => [study.problems[p][feature.value], arrived(s.t[p][j]) ? ratio(s.t[p][j], best[i]) : -1]);
+    scatter(middle, { title: `peak memory (MB) against ${DATA.clocks[STATE.clock]}`, x: `${clockAxis()} to the accuracy`, y: "peak memory (MB)", unit: unitName() }, (p, j) => [s.t[p][j], study.peak[p][j]]);
+    scatter(right, { title: `final certified gap against ${DATA.clocks[STATE.clock]}`, x: `${clockAxis()} to the accuracy`, y: "certified gap at the end", unit: unitName() }, (p, j) => [s.t[p][j], study.gap[p][j] === null ? null : Math.max(study.gap[p][j], 1e-16)]);
   });
 
   const showPairs = () => {
@@ -140,7 +141,8 @@ function startStudy(study, k) {
     against.hidden = !rows.length;
     fill(one("table", against), told(DATA.tables.pairs), rows);
     one(".basename", against).textContent = base.value;
-    one(".floor", against).textContent = s.floor === null ? "No cell ran twice: the noise is unknown." : `Noise: two runs of one cell differ by less than ${FORMAT.ratio(s.floor)} × in 19 of 20 cases.`;
+    one(".peers", against).hidden = base.value !== DATA.best && !rows.some(([name]) => name === DATA.best);
+    one(".floor", against).textContent = s.floor === null ? "No cell ran twice: the noise is unknown, and every difference counts as a win or a loss." : `Noise: two runs of one cell differ by less than ${FORMAT.ratio(s.floor)} × in 19 of 20 cases.`;
     options(other, names().filter((name) => name !== base.value).map((name) => [name, name]), other.value);
     one(".pairwise", against).hidden = !other.value || s.compared.length < 2 || base.value === DATA.best;
     drawPair();
@@ -156,6 +158,7 @@ function startStudy(study, k) {
     fill(one("table", ranking), told(DATA.tables.ranking), s.ranking);
     one(".shift", ranking).textContent = FORMAT[unitKind()](DATA.shifts[STATE.clock][1]);
     one(".shifts", ranking).textContent = DATA.shifts[STATE.clock].map(FORMAT[unitKind()]).join(", ");
+    one(".limits", ranking).textContent = s.limits;
     const left = [...s.dropped, ...study.absent, ...s.others];
     one(".others", ranking).hidden = !left.length;
     items(one(".others ul", ranking), left.map(([name, why]) => [make("b", {}, name), `: ${why}`]));
