@@ -151,7 +151,7 @@ EFFECTS: list[tuple[str, Callable[[Record], float | None], bool]] = [
     ("margin 1 / ||w||", _half_width, True),
     ("training accuracy (%)", _train_accuracy, False),
     ("held-out accuracy (%)", _test_accuracy, False),
-    ("time (s)", seconds, True),
+    ("wall time (s)", seconds, True),
 ]
 """Label, value, whether the axis is logarithmic."""
 

@@ -167,6 +167,7 @@ def _bands(ax: Axes, found: Sequence[Curve], x: str, y: str, look_of: Looks) -> 
 
 
 BOUND: dict[str, Any] = {"linewidth": 0.9, "linestyle": ":"}
+FEW_FITS = 4
 FITTED: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (6, 2, 1, 2, 1, 2))}
 
 
@@ -188,11 +189,17 @@ def _beside(found: Sequence[Curve], task: Task, charts: Sequence[tuple[str, str]
     if ("iterations", "suboptimality") in charts:
         if any(c.bound or c.dual_bound for c in found if c.main):
             entries.append(("bound by theory, in the method's colour", Line2D([], [], color=NEUTRAL, **BOUND)))
-        for c in found:
-            if c.fit:
-                name = f"times {c.fit.factor:.3g} per iteration, fitted, not proven: {c.label}"
-                entries.append((name, Line2D([], [], color=NEUTRAL, **FITTED)))
+        entries += [(name, Line2D([], [], color=NEUTRAL, **FITTED)) for name in _fitted([c for c in found if c.fit])]
     return entries
+
+
+def _fitted(found: Sequence[Curve]) -> list[str]:
+    """What the legend says of fitted rates: of each, or of all together where they would fill it."""
+    factors = [(c.label, c.fit.factor) for c in found if c.fit]
+    if len(factors) <= FEW_FITS:
+        return [f"times {factor:.3g} per iteration, fitted, not proven: {label}" for label, factor in factors]
+    low, high = (pick(factor for _, factor in factors) for pick in (min, max))
+    return [f"times {low:.3g} to {high:.3g} per iteration, fitted, not proven"]
 
 
 # -- profiles ------------------------------------------------------------------------------------------------------
@@ -227,7 +234,7 @@ def _profile_charts(section: Section) -> list[tuple[dict[str, Steps], str, str]]
     methods = section.methods
     targets_by_name = dict(zip(*section.study.targets(), strict=True))
     return [
-        (dict(zip(methods, section.profile, strict=True)), "time over the best method's", "share of problems"),
+        (dict(zip(methods, section.profile, strict=True)), "wall time over the best method's", "share of problems"),
         (dict(zip(methods, section.data_profile, strict=True)), X_AXES["seconds"], "share of problems"),
         (targets_by_name, X_AXES["seconds"], "share of targets"),
     ]

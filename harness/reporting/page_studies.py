@@ -31,7 +31,7 @@ RANKING: list[Column] = [
     ("over first", "ratio", "its mean over that of the method in front"),
     ("PAR-2", "cost", "arithmetic mean, a failure charged twice its limit"),
     ("leads", "share", "share of resampled sets of data sets in which it is in front"),
-    ("place by others", "text", "its best and worst place by other shifts, PAR-2 and problems reached"),
+    ("places", "text", "its best and worst place by other shifts, PAR-2 and problems reached"),
 ]
 PAIRS: list[Column] = [
     ("method", "text", ""),

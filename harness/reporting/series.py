@@ -20,7 +20,7 @@ FLOOR = 1e-16
 """A zero is drawn here, with a tick that says so: the axes are logarithmic."""
 
 X_AXES = {
-    "seconds": "time (s), build included",
+    "seconds": "wall time (s), build included",
     "passes": "passes over the data, build included",
     "iterations": "iterations",
 }

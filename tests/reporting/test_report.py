@@ -61,7 +61,7 @@ def test_special_charts_appear_with_their_data():
         "objective P",
         "support vectors",
         "training accuracy (%)",
-        "time (s)",
+        "wall time (s)",
     ]
     squared = [solved("m", f"S{C}", C=C, loss="squared_hinge") for C in (0.1, 1.0, 10.0)]
     both = effects.panels(Comparison.of([*sweep, *squared]))["effect_of_C"]
