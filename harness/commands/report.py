@@ -94,7 +94,7 @@ def _made(out: Path) -> Path:
 
 
 def _copy(records: dict[str, Record], sources: dict[Path, Stored], folder: Path) -> None:
-    """Records as this version writes them, and what the runs computed of their problems."""
+    """The files of the records, and what the runs computed of their problems."""
     for key in {record.problem for record in records.values()}:
         bounds = next((bounds for path in sources if (bounds := read_bounds(path, key)) is not None), None)
         if bounds is not None:

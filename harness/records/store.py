@@ -132,14 +132,14 @@ class Store:
         return self._read(f"{key}.json") if NAME.fullmatch(key) else None
 
     def copy(self, record: Record, source: "Store") -> Path:
-        """Write a record that was read from another store: its own file, where this version would write the same.
+        """Write a record that was read from another store: its own file, whatever its schema, for all can be read.
 
         The original stays, so that the copy need not survive a power failure.
         """
         path = self.cells / f"{record.hash}.json"
-        if record.schema == SCHEMA and (data := source._bytes(path.name)) is not None:
+        if (data := source._bytes(path.name)) is not None:
             return write_atomically(path, data, synced=False)
-        whole = replace(record, schema=SCHEMA, curve=list(record.curve))
+        whole = replace(record, schema=SCHEMA, curve=list(record.curve))  # its file has gone meanwhile
         return write_atomically(path, encode(whole), synced=False)
 
     def records(self) -> list[Record]:

@@ -78,10 +78,9 @@ function chart(host, spec, hidden) {
     svg.append(make("line", { class: "grid", x1: L, x2: W - R, y1: py(value), y2: py(value) }), make("text", { x: L - 7, y: py(value) + 4, "text-anchor": "end" }, name));
   }
   svg.append(make("line", { class: "axis", x1: L, x2: W - R, y1: H - B, y2: H - B }), make("text", { x: (L + W - R) / 2, y: H - 6, "text-anchor": "middle" }, spec.x));
-  for (const [y, name] of spec.lines ?? []) {
-    svg.append(make("line", { class: "target", x1: L, x2: W - R, y1: py(y), y2: py(y) }), make("text", { x: W - R, y: py(y) - 4, "text-anchor": "end" }, name));
-  }
+  for (const [y] of spec.lines ?? []) svg.append(make("line", { class: "target", x1: L, x2: W - R, y1: py(y), y2: py(y) }));
   for (const s of [...series].sort((a, b) => (a.kind !== "band") - (b.kind !== "band"))) draw(svg, s, px, py, x0, x1);
+  for (const [y, name] of spec.lines ?? []) svg.append(make("text", { class: "asked", x: W - R, y: py(y) - 4, "text-anchor": "end" }, name));
   hover(host, svg, series.filter((s) => s.kind !== "band"), px, py, spec, W);
 }
 
