@@ -3,7 +3,7 @@
 import json
 import math
 from collections import defaultdict
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +17,8 @@ STORED = Path(__file__).resolve().parents[1] / "data" / "repeated"
 ACCURACY = 1e-6
 
 
-@pytest.fixture(scope="module")
-def raw() -> dict[str, dict[str, list[float]]]:
-    """[data set][method]: seconds of each run until a certified gap of 1e-6, or for a peer a point that good."""
+def times_to(accuracy: float) -> dict[str, dict[str, list[float]]]:
+    """[data set][method]: seconds of each run until a certified gap that small, or for a peer a point that good."""
     files = [json.loads(path.read_text())["record"] for path in sorted((STORED / "cells").glob("*.json"))]
     assert len(files) == 27
     best = defaultdict(lambda: -math.inf)
@@ -32,10 +31,15 @@ def raw() -> dict[str, dict[str, list[float]]]:
             errors = [entry["gap"]] if entry["gap"] is not None else []
             if r["info"]["peer"] and entry["primal"]:
                 errors.append((entry["primal"] - best[r["problem"]]) / entry["primal"])
-            if any(0.0 <= error <= ACCURACY for error in errors):
+            if any(0.0 <= error <= accuracy for error in errors):
                 times.append(entry["seconds"] + r["build_seconds"])
         found[r["dataset"]][r["method"]].append(min(times))
     return found
+
+
+@pytest.fixture(scope="module")
+def raw() -> dict[str, dict[str, list[float]]]:
+    return times_to(ACCURACY)
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +48,13 @@ def section() -> Section:
     return study.section(ACCURACY)
 
 
+def middle(raw) -> dict[str, dict[str, float]]:
+    return {d: {m: sorted(runs)[len(runs) // 2] for m, runs in methods.items()} for d, methods in raw.items()}
+
+
 @pytest.fixture(scope="module")
 def medians(raw) -> dict[str, dict[str, float]]:
-    return {d: {m: sorted(runs)[len(runs) // 2] for m, runs in methods.items()} for d, methods in raw.items()}
+    return middle(raw)
 
 
 def test_times_are_medians_of_the_runs(section, medians):
@@ -105,3 +113,68 @@ def test_the_profile(section, medians):
         assert steps[-1] == (pytest.approx(ratios[-1]), 1.0)
         for x, share in steps:
             assert share == pytest.approx(sum(r <= x * (1 + 1e-12) for r in ratios) / 3)
+
+
+def test_the_correction_of_p_for_all_pairs(section):
+    """Holm: the k-th smallest of m is multiplied by m - k + 1, none is smaller than the one before, none above 1."""
+    least = 0.0
+    ordered = sorted(section.pairs, key=lambda pair: pair.p)
+    for k, pair in enumerate(ordered):
+        least = max(least, pair.p * (len(ordered) - k))
+        assert pair.p_holm == pytest.approx(min(least, 1.0))
+
+
+def test_how_often_each_leads(section, medians):
+    """Three data sets are drawn in 27 ways, each as likely as the other: who has the smallest mean in how many?"""
+    wins = dict.fromkeys(section.methods, 0)
+    for drawn in product(medians, repeat=3):
+        means = {m: sum(math.log(medians[d][m] + 0.01) for d in drawn) for m in section.methods}
+        wins[min(means, key=lambda m: means[m])] += 1
+    for r in section.ranking:
+        assert r.first == pytest.approx(wins[r.method] / 27, abs=0.03)
+
+
+def test_the_places_by_other_measures(section, medians):
+    for name, measure in {
+        "shift 0.001": lambda ts: math.prod(t + 0.001 for t in ts),
+        "shift 0.1": lambda ts: math.prod(t + 0.1 for t in ts),
+        "PAR-2": sum,
+    }.items():
+        value = {m: measure([medians[d][m] for d in medians]) for m in section.methods}
+        for r in section.ranking:
+            assert r.places[name] == 1 + sum(v < value[r.method] * (1 - 1e-12) for v in value.values())
+
+
+def test_shares_within_a_time_of_problems_and_of_targets(section, medians):
+    for method, steps in zip(section.methods, section.data_profile, strict=True):
+        for x, share in steps:
+            assert share == pytest.approx(sum(medians[d][method] <= x * (1 + 1e-12) for d in medians) / 3)
+    study = section.study
+    wanted = [10.0**-k for k in range(2, 10) if 10.0**-k >= study.accuracy * 0.999]
+    tables = [middle(times_to(a)) for a in wanted]
+    assert all(math.isfinite(t) for table in tables for row in table.values() for t in row.values())
+    for method, steps in zip(*study.targets(), strict=True):
+        targets = [table[d][method] for table in tables for d in table]
+        assert steps[-1] == (pytest.approx(max(targets)), 1.0)
+        for x, share in steps:
+            assert share == pytest.approx(sum(t <= x * (1 + 1e-12) for t in targets) / len(targets))
+
+
+def test_the_map_and_its_totals(section, medians):
+    ratios = {m: sorted(medians[d][m] / min(medians[d].values()) for d in medians) for m in section.methods}
+    for s, method in enumerate(section.heat.methods):
+        assert section.heat.medians[s] == pytest.approx(ratios[method][1])
+        assert sorted(row.ratios[s] for row in section.heat.rows) == pytest.approx(ratios[method])
+        assert section.heat.reached[s] == 3
+
+
+def test_the_best_peer(section, medians):
+    peers = section.study.question.peers
+    assert peers
+    for pair in section.pairs:
+        if "best peer" in (pair.a, pair.b):
+            own = pair.a if pair.b == "best peer" else pair.b
+            logs = [math.log(min(medians[d][m] for m in peers) / medians[d][own]) for d in medians]
+            expected = math.exp(sum(logs) / 3)
+            assert pair.ratio == pytest.approx(expected if pair.a == "best peer" else 1 / expected)
+            assert own not in peers
