@@ -9,6 +9,7 @@ from marginbench.harness.printable import printable
 from marginbench.harness.reporting.accuracy import accuracy_text
 from marginbench.harness.reporting.analysis import Analysis, Section
 from marginbench.harness.reporting.failures import FailureGroup
+from marginbench.harness.reporting.ranking import shift_of
 from marginbench.harness.reporting.tables import time_text
 
 MOST_SENTENCES = 6
@@ -65,6 +66,8 @@ def _ranking(section: Section, width: int) -> list[str]:
     lines = tabulate(rows, headers, "simple", colalign=align, disable_numparse=True).splitlines()
     if (more := len(section.ranking) - MOST_RANKS) > 0:
         lines.append(f"({more} more in the report)")
+    shift = time_text(shift_of(section.clock))
+    lines += _wrapped(f"mean: geometric, shifted by {shift}; a failure counts as its cell's limit", width)
     return [line.rstrip() for line in lines]
 
 

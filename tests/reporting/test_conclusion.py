@@ -22,6 +22,7 @@ def test_it_says_what_the_report_says():
     assert " ".join(section.answer.headline.split()) in text
     for rank in section.ranking:
         assert rank.method in text
+    assert "mean: geometric, shifted by 10 ms; a failure counts as its cell's limit" in text
 
 
 def test_failures_of_one_kind_are_one_line():
