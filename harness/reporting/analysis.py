@@ -242,6 +242,12 @@ class Section:
         return ranking(names, self.costs.t[block], self.costs.limit[block], datasets, self.clock)
 
     @property
+    def charged(self) -> tuple[float, ...]:
+        """The least and the greatest that a failure is charged; empty where none failed, or no limit is known."""
+        limits = self.limit[np.isposinf(self.t) & np.isfinite(self.limit)]
+        return (float(limits.min()), float(limits.max())) if limits.size else ()
+
+    @property
     def floor(self) -> float | None:
         """19 of 20 pairs of repeats of one cell differ by less than this ratio; None without repeats."""
         return self.costs.floor

@@ -148,13 +148,12 @@ def _scope(section: Section) -> str:
 
 def _limits(section: Section) -> str:
     """What failures are charged, for the sentence that says so: ` (here 2 s)`, `; here none failed`."""
-    charged = section.limit[np.isposinf(section.t) & np.isfinite(section.limit)]
     if not np.isposinf(section.t).any():
         return "; here none failed"
-    if not charged.size:
+    if not section.charged:
         return " (not recorded)"
     kind = "count" if section.clock == "passes" else "time"
-    ends = list(dict.fromkeys(written(float(x), kind) for x in (charged.min(), charged.max())))
+    ends = dict.fromkeys(written(x, kind) for x in section.charged)
     return f" (here {' to '.join(ends)}{' passes' if kind == 'count' else ''})"
 
 

@@ -16,9 +16,11 @@ import numpy as np
 from marginbench.harness.files import write_atomically
 from marginbench.harness.reporting.accuracy import accuracy_text
 from marginbench.harness.reporting.analysis import Analysis, Section
+from marginbench.harness.reporting.conditions import count
 from marginbench.harness.reporting.file_names import slug
 from marginbench.harness.reporting.ranking import shift_of
 from marginbench.harness.reporting.ratios import Pair
+from marginbench.harness.reporting.resampling import Interval
 from marginbench.harness.reporting.tables import latex_number, latex_text, markdown_line, no_formula, short
 
 FOLDER = "tables"
@@ -27,7 +29,7 @@ MOST_COLUMNS = 8
 
 FAILED = "—"
 PREAMBLE = "% needs the packages booktabs, longtable and textcomp\n"
-CLOCKS = {"wall": "seconds", "cpu": "seconds of CPU", "passes": "passes over the data"}
+CLOCKS = {"wall": "seconds of wall time", "cpu": "seconds of CPU", "passes": "passes over the data"}
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def times(section: Section) -> Table:
             names.append(task.title)
             rows.append([_time(float(x), float(best)) for x in t])
     caption = (
-        f"{_head(section)}: {CLOCKS[section.clock]} on {len(names)} problems ({question.name}). "
+        f"{_head(section)}: {CLOCKS[section.clock]} on {count(len(names), 'problem')} ({question.name}). "
         f"Bold: the fastest. {FAILED}: not reached within its budget. Empty: not asked."
     )
     return Table("times", caption, "problem", [question.methods[s] for s in order], names, rows)
@@ -99,12 +101,12 @@ def ranks(section: Section) -> Table:
     """Methods in their order, each with its ratio to the first and how sure that is."""
     against = {pair.a: pair for pair in section.against_first}
     problems, best = len(section.problems), section.ranking[0]
-    least = min(rank.mean for rank in section.ranking)
+    least = min(rank.mean for rank in section.ranking if rank.reached == best.reached)  # a failure may cost little
     rows = [
         [
             Cell(f"{rank.reached} / {problems}", rank.reached, rank.reached == best.reached),
             Cell(str(rank.fastest), rank.fastest),
-            Cell(digits(rank.mean), rank.mean, rank.mean == least),
+            Cell(digits(rank.mean), rank.mean, rank.mean == least and rank.reached == best.reached),
             *_ratio(against.get(rank.method)),
             Cell(digits(rank.par2), rank.par2),
             Cell(f"{100.0 * rank.first:.0f} %", rank.first),
@@ -112,9 +114,10 @@ def ranks(section: Section) -> Table:
         for rank in section.ranking
     ]
     caption = (
-        f"{_head(section)}: the methods on the {problems} problems ({section.study.question.name}) that all of them "
-        f"were asked. Bold: the best. Mean: geometric, of {CLOCKS[section.clock]} shifted by "
-        f"{shift_of(section.clock):g}, a failure at the limit of its own cell. Ratio: geometric mean of times over "
+        f"{_head(section)}: the methods on {count(problems, 'problem')} ({section.study.question.name}) that all of "
+        f"them were asked. Bold: the best. Mean: geometric, of {CLOCKS[section.clock]} shifted by "
+        f"{shift_of(section.clock):g}, a failure at the limit of its own cell{_limits(section)}. "
+        "Ratio: geometric mean of times over "
         f"those of {best.method}, where both arrive, with 95 % intervals over data sets and from timing alone; empty "
         "where it cannot be told. PAR-2: mean with failures at twice the limit. First: how often it leads when data "
         "sets are drawn again."
@@ -123,14 +126,23 @@ def ranks(section: Section) -> Table:
     return Table("ranking", caption, "method", columns, [rank.method for rank in section.ranking], rows)
 
 
+def _limits(section: Section) -> str:
+    ends = dict.fromkeys(map(digits, section.charged))
+    return f" (here {' to '.join(ends)})" if ends else ""
+
+
 def _ratio(pair: Pair | None) -> list[Cell]:
     if pair is None or pair.ratio is None:
         return [Cell("", "")] * 3
     intervals = [
-        Cell("", "") if interval is None else Cell(f"{digits(interval.low)} to {digits(interval.high)}")
+        Cell("", "") if interval is None else Cell(_interval(interval))
         for interval in (pair.over_problems, pair.from_timing)
     ]
     return [Cell(digits(pair.ratio), pair.ratio), *intervals]
+
+
+def _interval(interval: Interval) -> str:
+    return str(interval) if interval.empty else f"{digits(interval.low)} to {digits(interval.high)}"
 
 
 def _head(section: Section) -> str:

@@ -33,9 +33,12 @@ class Interval:
     high: float
 
     def __str__(self) -> str:
-        if self.high > NOTHING * self.low:
-            return "0 to ∞"
-        return f"{digits(self.low)} to {digits(self.high)}"
+        return "0 to ∞" if self.empty else f"{digits(self.low)} to {digits(self.high)}"
+
+    @property
+    def empty(self) -> bool:
+        """Whether it says nothing."""
+        return self.high > NOTHING * self.low
 
     @property
     def has_one(self) -> bool:

@@ -2,10 +2,12 @@
 
 import csv
 import io
+import math
 import re
 
 import pytest
 from sample_records import HOSTILE, a_run, failure, solved
+from timed_records import timed
 
 from marginbench.harness.reporting import paper
 from marginbench.harness.reporting.analysis import analysis
@@ -51,6 +53,26 @@ def test_the_ranking_says_how_many_were_reached_and_the_ratio():
     ratio = table.rows[1][table.columns.index("ratio")]
     assert ratio.value == pytest.approx(2.0)
     assert table.rows[0][0].bold
+
+
+def test_a_mean_is_bold_only_where_no_other_method_reached_more_and_what_failures_are_charged_is_printed():
+    """Three failures that were given 0.01 s cost less than three answers."""
+    records = [timed("sure", f"d{k}", 0.5) for k in range(3)]
+    records += [timed("hopeless", f"d{k}", math.inf, budget=0.01) for k in range(3)]
+    table = made(records)["1_soft-margin_1e-6", "ranking"]
+    mean = table.columns.index("mean")
+    assert table.names == ["sure", "hopeless"]
+    assert table.rows[0][mean].value > table.rows[1][mean].value
+    assert [row[mean].bold for row in table.rows] == [True, False]
+    assert "seconds of wall time shifted by 0.01, a failure at the limit of its own cell (here 0.01)." in table.caption
+    alone = made([r for r in records if r.dataset == "d0"])["1_soft-margin_1e-6", "times"]
+    assert "on 1 problem (soft margin)" in alone.caption
+
+
+def test_an_interval_that_says_nothing_has_no_digits():
+    records = [timed(m, f"d{k}", t) for m, ts in (("x", (0.1, 0.1)), ("y", (0.1, 0.9))) for k, t in enumerate(ts)]
+    table = made(records)["1_soft-margin_1e-6", "ranking"]
+    assert table.rows[1][table.columns.index("over problems")].text == "0 to ∞"
 
 
 def test_more_methods_than_fit_continue_below():
