@@ -188,7 +188,8 @@ def _beside(found: Sequence[Curve], task: Task, charts: Sequence[tuple[str, str]
         entries.append(("gap asked for", Line2D([], [], color=NEUTRAL, linewidth=0.8, linestyle=(0, (4, 2)))))
     if ("iterations", "suboptimality") in charts:
         if any(c.bound or c.dual_bound for c in found if c.main):
-            entries.append(("bound by theory, in the method's colour", Line2D([], [], color=NEUTRAL, **BOUND)))
+            name = "bound by theory (if random, in expectation)"
+            entries.append((name, Line2D([], [], color=NEUTRAL, **BOUND)))
         entries += [(name, Line2D([], [], color=NEUTRAL, **FITTED)) for name in _fitted([c for c in found if c.fit])]
     return entries
 

@@ -34,7 +34,7 @@ for (const section of all("[data-task]")) {
     for (const c of curves.filter((c) => c.main)) {
       series.push({ label: c.label, kind: c.ladder ? "ladder" : "line", points: curveOf(c, state.x, y) });
       const promised = { suboptimality: c.bound, dual_error: c.dual_bound }[y] ?? [];
-      if (state.x === "iterations") series.push({ label: c.label, name: `${c.label}: bound by theory`, kind: "bound", points: joined(c.iterations, promised) });
+      if (state.x === "iterations") series.push({ label: c.label, name: `${c.label}: bound by theory, in expectation where steps are random`, kind: "bound", points: joined(c.iterations, promised) });
       if (state.x === "iterations" && y === "suboptimality" && c.fit) series.push({ label: c.label, name: `${c.label}: × ${digits(c.fit.factor, 3)} per iteration, fitted, not proven`, kind: "bound", points: joined(c.fit.x, c.fit.y) });
     }
     const lines = y === "gap" ? task.targets.map((gap) => [gap, `asked for: ${digits(gap, 2)}`]) : [];
