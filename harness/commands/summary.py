@@ -72,13 +72,13 @@ def finish(
     known = bounds_of(keys, [folder])
     runs = about or [about_run(folder)]
     with undisturbed():
-        named = title or folder.parent.name
-        page, concluded = report.write_all(Comparison.of(records, known), folder, named, command, shown.figures, runs)
+        named, compared = title or folder.parent.name, Comparison.of(records, known)
+        page, concluded = report.write_all(compared, folder, named, command, shown.figures, runs)
         write_state(folder, interrupted)
     width = shutil.get_terminal_size((120, 40)).columns
     if shown.table == "full" or len(records) <= FEW_ROWS:
         show(terminal(records, known, width), "")
-    if walks := path_table.walks(Comparison.of(records, known)):
+    if walks := path_table.walks(compared):
         every = shown.table == "full" or sum(len(walk.stops) for walk in walks) <= FEW_ROWS
         show(path_table.terminal(walks, every), "")
     if found := conclusion(concluded, width):

@@ -296,6 +296,8 @@ class Section:
 
     @cached_property
     def effects(self) -> list[Effect]:
+        if self.clock == "passes" and self.study.ledger.one_unit:  # the ratios are those in seconds
+            return self.study.section(self.accuracy, "wall").effects
         return effects(self.heat)
 
     @cached_property

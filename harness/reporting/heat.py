@@ -109,9 +109,9 @@ def spearman(points: Sequence[tuple[float, float]]) -> float | None:
     if len(points) < 4:
         return None
     x, y = (rankdata(column) for column in zip(*points, strict=True))
-    if x.std() == 0.0 or y.std() == 0.0:
-        return None
-    return float(np.corrcoef(x, y)[0, 1])
+    x, y = x - x.mean(), y - y.mean()
+    spread = float(x @ x) * float(y @ y)
+    return float(x @ y) / math.sqrt(spread) if spread > 0.0 else None
 
 
 @dataclass(frozen=True)

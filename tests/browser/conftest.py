@@ -8,10 +8,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 from sample_records import a_large_run, a_run
 
 from marginbench.harness.reporting import report
+
+PATIENCE = 600_000
+"""Milliseconds that a browser may take for one step: a busy machine is no failure of the page."""
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +22,16 @@ def chromium():
     found = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
     assert found, "chromium is not on the path; on Debian: apt-get install chromium"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"], timeout=PATIENCE)
+        made = browser.new_context
+
+        def new_context(**options):
+            context = made(**options)
+            context.set_default_timeout(PATIENCE)
+            return context
+
+        browser.new_context = new_context
+        expect.set_options(timeout=PATIENCE)
         yield browser
         browser.close()
 
