@@ -127,7 +127,8 @@ def _keep_rows(rows, index, kept):
         pass
 
     def csr(rows, index, kept):
-        offsets(rows.indptr, index, kept.indptr)
+        kept.indptr[0] = 0
+        offsets(rows.indptr, index, kept.indptr[1:])
         copy_sparse(rows, index, kept.indptr, kept.indices, kept.data)
 
     return dense if is_dense_type(rows) else csr
