@@ -1,5 +1,7 @@
 """The state of coordinate descent (`solver.py`) and its moves: sweeps, checks, extrapolation, steps on a face."""
 
+from math import sqrt
+
 import numpy as np
 
 from marginbench.harness.model.problem import Array
@@ -7,7 +9,7 @@ from marginbench.harness.model.programs import BoxDual
 from marginbench.harness.model.solver import Start
 from marginbench.harness.rowops import ALONE, Room, Team, combine, margins, pass_cost, squared_norms, take
 from marginbench.solvers.coordinate_descent.faces import Face, minimise_on_face, projected_search
-from marginbench.solvers.coordinate_descent.sweeps import best_length, survey, sweeps
+from marginbench.solvers.coordinate_descent.sweeps import best_length, length_at_bound, survey, sweeps
 
 RUN = 16
 """Rows in a run, at most."""
@@ -15,6 +17,12 @@ EPOCHS = 10
 """From one iterate to the next, at most; more than one while they visit few rows."""
 COPIED = 0.5
 """Share of the rows below which those at work are copied to lie side by side."""
+SHORT = 100e3
+"""Nanoseconds that a call of the sweeps may take whatever it visits: as much as one from Python costs around it."""
+SAMPLE, SHORTER = 200, 0.5
+"""Rows that tell whether to begin with alpha = u, and ||w(u)||^2 / sum_i u_i below which that is done."""
+WORTH_A_PATH = 10.0
+"""Epochs still needed beyond which a check notes where it was, for an extrapolation from there."""
 
 
 class Descent:
@@ -26,24 +34,28 @@ class Descent:
     gap: that of all rows at the last check. scale: what both are compared with. visited: rows swept since the check.
     way: how far w has come from check to check. m_i, seen_i: the margin of row i and the way when it was last read.
     length: the multiple of w that is best for P.
+    rest: a gradient beyond which a check lets a row rest at a bound, whatever `high` and `low` are; 0 after a start at
+    the bound, where most rows rest from the beginning: a few long rows with large violations would wake them all.
     """
 
     def __init__(self, program: BoxDual, seed: int, team: Team = ALONE) -> None:
-        n, self.team = program.n, team
+        n, self.team = program.n, team  # a new page costs as much as 100 entries: arrays of n are made when needed
         self.program, self.alpha, self.w, self.b = program, np.zeros(n), np.zeros(program.d), 0.0
         self.q = np.full(n, -1.0)  # ||x_i||^2, not yet known
         self.at_work, self.active, self.high, self.low = np.arange(n, dtype=np.int32), n, np.inf, -np.inf
-        self.rows, self.place, self.where = program.rows, self.at_work.copy(), np.full(n, -1, dtype=np.int32)
+        self.rest = np.inf
+        self.rows, self.place, self.where = program.rows, self.at_work, np.empty(0, dtype=np.int32)
         self.copy, self.copied, self.room, self.face_room = program.rows, n, Room(), Room()
         self.run = int(min(max(1000 * n // max(program.nnz, 1), 1), RUN))
-        self.bits = np.random.default_rng(seed).integers(1, 2**63, size=1, dtype=np.uint64)
-        self.last, self.products, self.epochs = (np.zeros(n), np.zeros(program.d)), 0, 0
-        self.m, self.seen, self.read = np.zeros(n), np.full(n, -np.inf), n
+        self.short = int(SHORT * n / (2.0 * program.nnz + 15.0 * n))
+        self.bits = np.array([mixed(seed)], dtype=np.uint64)
+        self.last: tuple[Array, Array] | None = None
+        self.products, self.epochs = 0, 0
+        self.m, self.seen, self.met, self.read = np.empty(0), np.empty(0), np.empty(0, dtype=np.int32), n
         self.way, self.w_at_check = 0.0, np.zeros(program.d)
         self.estimate, self.gap, self.scale, self.rho = np.inf, np.inf, 1.0, 0.0
         self.unbalanced, self.visited, self.visits, self.length = np.inf, 0, 0, 1.0
-        soft = bool(np.isfinite(program.upper).all())
-        self.scalable = soft and not program.equality and not program.curvature.any()  # P(t w) is that of the hinge
+        self.scalable = is_hinge(program)
         if program.equality:
             self.q = squared_norms(program.rows, n)
             self.typical = max(float(np.median(self.q)), 1e-300)
@@ -55,7 +67,11 @@ class Descent:
         P, self.alpha[:] = self.program, start.alpha
         self.team.combine(P.rows, P.y, self.alpha, self.w)
         self.b = start.b if P.equality else 0.0
-        self.remember()
+
+    def begin_at_bound(self, w: Array) -> None:
+        """alpha = u and w = w(u); at work are the rows whose margin is 1 or more."""
+        self.alpha[:], self.w, self.rest = self.program.upper, w, 0.0
+        self.check()
 
     def free(self) -> Array:
         """The rows strictly inside the box."""
@@ -64,10 +80,11 @@ class Descent:
     def sweep(self, most: int = EPOCHS) -> tuple[list[float], int]:
         """One epoch, or up to `most` while these visit few rows; the estimate after each, and how many rows changed.
 
-        Few: half of all, or, late and with few rows at work, 10,000, which take about a millisecond.
+        Few: half of all, as many as take `SHORT`, or, late and with few rows at work, 10,000, which take about a
+        millisecond.
         """
         P, estimates = self.program, np.empty(most)
-        budget = max(P.n // 2, min(self.active * (self.epochs // 6), 10_000))
+        budget = max(P.n // 2, self.short, min(self.active * (self.epochs // 6), 10_000))
         count, visited, changes, self.active, self.high, self.low, self.b = sweeps(
             self.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.rho, self.at_work,
             self.place, self.active, self.run, self.high, self.low, self.bits, budget, 0.1 * self.gap, estimates
@@ -92,7 +109,7 @@ class Descent:
         if P.equality:
             balance = float(self.alpha @ P.y)
         self.w_at_check -= self.w
-        self.way += np.inf if P.equality else float(np.linalg.norm(self.w_at_check))  # with a free b every row is read
+        self.way += np.inf if P.equality else sqrt(self.w_at_check @ self.w_at_check)  # with a free b every row is read
         self.w_at_check[:] = self.w
         known, shortest, longest = self.survey()
         if self.scalable:
@@ -111,10 +128,12 @@ class Descent:
 
     def survey(self) -> tuple[Array, float, float]:
         """The rows at work and the gap; the rows read, and the bounds on the length of w (`survey` in `sweeps.py`)."""
-        P, read = self.program, np.empty(self.program.n, dtype=np.int32)
+        P = self.program
+        if not self.m.size:
+            self.m, self.seen, self.met = np.empty(P.n), np.full(P.n, -np.inf), np.empty(P.n, dtype=np.int32)
         about = (
             P.rows, P.y, P.upper, P.curvature, self.q, self.alpha, self.w, self.b, self.way, self.seen, self.m,
-            self.high, self.low, self.at_work, read
+            min(self.high, self.rest), max(self.low, -self.rest), self.at_work, self.met
         )  # fmt: skip
         parts = self.team.parts(pass_cost(P.rows))
         found = self.team.over(P.n, parts, lambda start, end: survey(*about, start, end))
@@ -129,12 +148,14 @@ class Descent:
         """Few rows at work are copied to lie side by side. A copy is used again while they are half of it or more."""
         P, index = self.program, self.at_work[: self.active]
         if self.active >= COPIED * P.n:
-            self.rows, self.place[: self.active] = P.rows, index
+            self.rows, self.place = P.rows, self.at_work
             return
+        if not self.where.size:
+            self.where = np.full(P.n, -1, dtype=np.int32)
         if self.active < COPIED * self.copied or not (self.where[index] >= 0).all():
             self.copy, self.copied, self.where[:] = take(P.rows, index, self.room), self.active, -1
             self.where[index] = np.arange(self.active)
-        self.rows, self.place[: self.active] = self.copy, self.where[index]
+        self.rows, self.place = self.copy, self.where[index]
 
     def value(self) -> float:
         """What the sweep increases: D, less the two terms of the augmented Lagrangian in sum a_i y_i."""
@@ -150,8 +171,10 @@ class Descent:
         covers the way. w - w(last) is its image: only rows that were clipped are read.
         """
         P, alpha, w, b = self.program, self.alpha.copy(), self.w.copy(), self.b
-        step, dw = alpha - self.last[0], w - self.last[1]
-        self.last = alpha, w
+        last, self.last = self.last, (alpha, w)
+        if last is None:
+            return
+        step, dw = alpha - last[0], w - last[1]
         balance = float(step @ P.y)
         curve = float(dw @ dw) + self.rho * balance**2 + float(P.curvature @ step**2)
         slope = float(step.sum() - w @ dw - P.curvature @ (step * alpha)) - b * balance
@@ -174,7 +197,10 @@ class Descent:
 
     def remember(self) -> None:
         """Where the next extrapolation starts from."""
-        self.last[0][:], self.last[1][:] = self.alpha, self.w
+        if self.last is None:
+            self.last = self.alpha.copy(), self.w.copy()
+        else:
+            self.last[0][:], self.last[1][:] = self.alpha, self.w
 
     def face_beats_sweep(self, free: Array, limit: int) -> bool:
         """One sweep, then a step on the face of the free rows: did the step gain more per row visited?"""
@@ -200,3 +226,27 @@ class Descent:
         self.products, self.visits = self.products + products, self.visits + products * free.size
         self.remember()  # extrapolation is for what sweeps did
         return products
+
+
+def is_hinge(program: BoxDual) -> bool:
+    """Whether P(t w) is that of the soft margin without a free bias."""
+    return not program.equality and float(program.upper.max()) < np.inf and not program.curvature.any()
+
+
+def at_bound(program: BoxDual, team: Team) -> Array | None:
+    """w(u), if it is so short that most rows will end with alpha_i = u_i: that is where to begin. One pass."""
+    w = np.zeros(program.d)
+    if not is_hinge(program):
+        return None
+    if not length_at_bound(program.rows, program.y, program.upper, w, min(program.n, SAMPLE)) < SHORTER:
+        return None
+    team.combine(program.rows, program.y, program.upper, w)
+    return w
+
+
+def mixed(seed: int) -> int:
+    """The first state of the random order, not 0: SplitMix64 of the seed. A generator of numpy takes 0.1 ms to make."""
+    mask, x = 2**64 - 1, (seed + 0x9E3779B97F4A7C15) & (2**64 - 1)
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+    return (x ^ (x >> 31)) or 1

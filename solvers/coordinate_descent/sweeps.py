@@ -61,6 +61,32 @@ def sweeps(
 
 
 @njit(cache=True, fastmath=FAST)
+def length_at_bound(rows, y, upper, w, count):
+    """About ||w(u)||^2 / sum_i u_i, from `count` rows spread over all; inf where so few cannot tell. w: 0, and left so.
+
+    It is at most n times the mean of u_i ||x_i||^2. From 1 on, a part of u has a larger D than u.
+    """
+    n, total, reach, own = y.size, 0.0, 0.0, 0.0
+    for k in range(count):
+        i = k * n // count
+        q = upper[i] * norm2(rows, i)
+        total, reach, own = total + upper[i], reach + q, own + upper[i] * q
+    most = n * reach / count
+    if most <= 0.5 or total <= 0.0:
+        return most
+    if most > 0.5 * count:
+        return np.inf
+    for k in range(count):
+        i = k * n // count
+        add(rows, i, upper[i] * y[i], w)
+    both = 0.0
+    for j in range(w.size):
+        both += w[j] * w[j]
+        w[j] = 0.0
+    return ((both - own) * n / count + own) / total
+
+
+@njit(cache=True, fastmath=FAST)
 def epoch(rows, y, upper, curvature, q, alpha, w, b, rho, at_work, place, runs, run, high, low):
     """One sweep over `at_work`, run by run; rows that come to rest leave it.
 
@@ -75,23 +101,28 @@ def epoch(rows, y, upper, curvature, q, alpha, w, b, rho, at_work, place, runs, 
             r = place[s]
             slack = 1.0 - y[i] * (dot(rows, r, w) + b)
             g = c * a - slack
-            if (a <= 0.0 and g > high) or (a >= u and g < low):
+            empty, full = a <= 0.0, a >= u  # joined by & and |: a branch on each would be guessed wrong too often
+            if (empty & (g > high)) | (full & (g < low)):
                 at_work[s] = -1
                 continue
             if q[i] < 0.0:
                 q[i] = norm2(rows, r)
-            projected = min(g, 0.0) if a <= 0.0 else max(g, 0.0) if a >= u else g
+            projected = 0.0 if (empty & (g > 0.0)) | (full & (g < 0.0)) else g
             largest, smallest = max(largest, projected), min(smallest, projected)
-            estimate += term(a, slack, u, c, q[i])
+            if c == 0.0 and u < np.inf:  # the hinge's term, without its branches
+                estimate += ((u if slack > 0.0 else 0.0) - a) * slack
+            else:
+                estimate += term(a, slack, u, c, q[i])
             if projected != 0.0:
                 h = q[i] + c + rho
                 if h > 0.0:
-                    alpha[i] = min(max(a - g / h, 0.0), u)
+                    new = min(max(a - g / h, 0.0), u)
                 else:  # a row of zeros goes to its bound; at the hard margin it grows, which proves it inseparable
-                    alpha[i] = 0.0 if g >= 0.0 else u if u < np.inf else a + 1.0
-                change = (alpha[i] - a) * y[i]
+                    new = 0.0 if g >= 0.0 else u if u < np.inf else a + 1.0
+                change = (new - a) * y[i]
                 if change != 0.0:
-                    changed += (0.0 < a < u) != (0.0 < alpha[i] < u)
+                    alpha[i] = new
+                    changed += (0.0 < a < u) != (0.0 < new < u)
                     add(rows, r, change, w)
                     b += rho * change
     for s in range(at_work.size):
@@ -114,12 +145,14 @@ def survey(rows, y, upper, curvature, q, alpha, w, b, path, seen, m, high, low, 
     for i in range(start, end):
         a, u, c, way = alpha[i], upper[i], curvature[i], path - seen[i]
         g = c * a - 1.0 + m[i]
-        if a <= 0.0 and g > high and (g - high) ** 2 > q[i] * way**2:
+        if a <= 0.0 and g > high and q[i] >= 0.0 and (g - high) ** 2 > q[i] * way**2:
             shortest = max(shortest, 1.0 / (1.0 + high))
             continue
-        if a >= u and g < low and (g - low) ** 2 > q[i] * way**2:
+        if a >= u and g < low and q[i] >= 0.0 and (g - low) ** 2 > q[i] * way**2:
             longest = min(longest, 1.0 / (1.0 + low)) if low > -0.5 else longest
             continue
+        if q[i] < 0.0:
+            q[i] = norm2(rows, i)
         m[i], seen[i] = y[i] * (dot(rows, i, w) + b), path
         read[count], count = i, count + 1
         slack = 1.0 - m[i]
@@ -136,10 +169,20 @@ def best_length(m, read, alpha, upper, norm2, low, high):
 
     Of rows that are not in `read` those at u_i have a slack for all these t, the others none: sum_i a_i m_i = ||w||^2.
     """
-    near, k, always = read.copy(), read.size, norm2
-    for i in read:
+    near, k, always, shorter, as_it_is, longer = read.copy(), read.size, norm2, 0.0, 0.0, 0.0
+    for i in read:  # one pass for the three t that come first
         always -= alpha[i] * m[i]
-    for guess in range(42):
+        weight = upper[i] * m[i]
+        shorter += weight if 0.99 * m[i] < 1.0 else 0.0
+        as_it_is += weight if m[i] < 1.0 else 0.0
+        longer += weight if 1.01 * m[i] < 1.0 else 0.0
+    for t, slope in ((0.99, shorter), (1.0, as_it_is), (1.01, longer)):
+        if low < t < high:
+            if t * norm2 - always - slope > 0.0:
+                high = t
+            else:
+                low = t
+    for _ in range(42):
         count = 0
         for r in range(k):  # rows with a slack for all t that are left, for none, and the others
             i = near[r]
@@ -147,8 +190,7 @@ def best_length(m, read, alpha, upper, norm2, low, high):
                 always += upper[i] * m[i]
             elif low * m[i] < 1.0:
                 near[count], count = i, count + 1
-        k, t = count, 1.0 if guess == 0 else (1.01 if low == 1.0 else 0.99) if guess == 1 else 0.5 * (low + high)
-        t = t if low < t < high else 0.5 * (low + high)
+        k, t = count, 0.5 * (low + high)
         slope = t * norm2 - always
         for r in range(k):
             i = near[r]

@@ -11,9 +11,9 @@ from problems import random_problem
 from marginbench.datasets.generators import one_hot
 from marginbench.harness.model.problem import Problem
 from marginbench.harness.model.programs import BoxDual
-from marginbench.harness.rowops import rows_of
+from marginbench.harness.rowops import ALONE, rows_of
 from marginbench.solvers.auto import Auto
-from marginbench.solvers.coordinate_descent.descent import Descent
+from marginbench.solvers.coordinate_descent.descent import Descent, at_bound
 from marginbench.solvers.coordinate_descent.faces import Face, minimise_on_face, projected_search
 from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
 from marginbench.solvers.coordinate_descent.sweeps import best_length, survey
@@ -183,3 +183,37 @@ def test_a_row_of_zeros_at_the_hard_margin_proves_that_nothing_separates_the_dat
         *_, last = islice(solver.iterates(program), 50)
         assert np.isfinite(last.x).all()
         assert last.x[2] == last.x.max() > 0.0
+
+
+def test_where_all_rows_end_at_their_bound_the_first_iterate_is_the_answer():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(300, 8)), np.resize([1.0, -1.0], 300)
+    for data in (X, sp.csr_array(X)):
+        problem = Problem(data, y, 1e-5, "none")
+        made = list(CoordinateDescent().iterates(program_of(problem)))
+        assert gap(problem, made[0]) <= 1e-12
+        assert made[0].info["visits"] == 0
+        assert made[-1].claim == "converged"
+
+
+def test_from_the_bound_rows_with_larger_margins_are_found_and_worked_on():
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(2000, 5)), np.resize([1.0, -1.0], 2000)
+    X[:20] *= 60.0  # a few long rows leave the bound
+    program = program_of(problem := Problem(sp.csr_array(X), y, 1e-4, "none"))
+    assert at_bound(program, ALONE) is not None
+    made = [(i.info["active"], gap(problem, i)) for i in islice(CoordinateDescent().iterates(program), 40)]
+    assert made[0][1] > 1e-3
+    assert max(active for active, _ in made) < 200
+    assert min(g for _, g in made) <= 1e-9
+
+
+@pytest.mark.parametrize("lopsided", ["labels", "columns"])
+def test_where_w_at_the_bound_is_too_long_the_start_is_0(lopsided):
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(2000, 5)), np.resize([1.0, -1.0], 2000)
+    if lopsided == "labels":  # one class is larger and columns have a mean: a9a
+        X, y[:1500] = np.abs(X), 1.0
+    else:
+        X += 3.0 * y[:, None]
+    assert at_bound(program_of(Problem(X, y, 1e-2, "none")), ALONE) is None
