@@ -1,16 +1,18 @@
 """A choice between two solvers of BoxDual, not a third algorithm: coordinate descent, or Newton (`newton_augmented`).
 
 First choice  by the predicted times of both (`choice.py`): a linear model, fitted on half of a seeded family of random
-              problems and judged on the other half. With a free bias, which coordinate descent needs multiplier steps
-              for, Newton, unless its system is large or it costs as much as 300 epochs.
+              problems and judged on the other half. Coordinate descent where C is so small that it begins with the
+              answer. With a free bias, which coordinate descent needs multiplier steps for, Newton, unless its system
+              is large or it costs as much as 450 epochs.
 Handing over  The decay of coordinate descent's own estimate of the gap predicts how many epochs it still needs. Once
               those would cost more than Newton from the point reached, Newton takes over there. Beyond 3000 it takes
-              over when coordinate descent has visited so many rows that it is plainly stuck (`MOST_VISITS`).
+              over when coordinate descent has visited so many rows that it is plainly stuck (`MOST_VISITS`), or,
+              near the end, as many again without halving the gap.
 Kernel        Newton up to n = 3000, beyond it coordinate descent.
 Costs         in nanoseconds, from counts alone, so that the choice is the same in every run:
                   epoch     3 nnz + 20 n, times the share of rows not at rest
-                  Newton    35 nnz + 1.5 D^3 + 4e5,   D = min(n, d)            15 passes and 40 factorisations
-                            and 4 nnz n where n < d                            the products of the rows, made each time
+                  Newton    52 nnz + 2.2 D^3 + 6e5,   D = min(n, d)            20 passes and 60 factorisations
+                            and 6 nnz n where n < d                            the products of the rows, made each time
               An entry of a dense matrix costs a third of a non-zero in an epoch, and half of one in Newton.
 
 Each iterate says which solver made it, why, and what the choice was made from and between (`picked`, `why`,
@@ -26,7 +28,7 @@ from marginbench.harness.model.needs import Need
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Iterate, Solver, Start
 from marginbench.harness.rowops import CSR
-from marginbench.solvers.choice import advantage, features_of
+from marginbench.solvers.choice import advantage, features_of, reach_of
 from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
 from marginbench.solvers.newton.augmented import NewtonAugmented, rows_of_numbers
 from marginbench.solvers.newton.systems import DIRECT
@@ -34,14 +36,20 @@ from marginbench.solvers.newton.systems import DIRECT
 BELIEVED_AFTER = 0.25
 """Share of a Newton solve that coordinate descent may cost before its slowness is believed: at a large C the first
 epochs predict nothing (text, wide at C = 100: done in 40 and 75 epochs, where the first 13 predicted a million)."""
-DESCENT_BELOW = 0.6
+DESCENT_BELOW = 0.68
 """Predicted time of coordinate descent, over that of Newton, below which it goes first. Real data at C = 1 (a9a,
-ijcnn1, mushrooms: predicted 0.7 to 0.9) favour Newton more than random problems do, among which few lie so close."""
+ijcnn1, mushrooms: predicted 0.7 to 1.0) favour Newton more than random problems do, among which few lie so close."""
+AT_BOUND = 2.0
+"""n times the reach below which margins are small however alpha is, and alpha = u is the answer or near it: one pass
+(11068 x 2 of the family, number 248: 0.8 ms, where Newton takes 4.5)."""
 MOST_VISITS = 0.15
 """Rows that coordinate descent may visit where Newton needs conjugate gradients, in units of d min(n, d): on text of
 5000 to 20000 columns at C = 1e4 Newton visits 3. News20 at C = 1e4 is done with 0.04, text_large at C = 100 and a free
 bias with 0.1; what needs more is not done with much more (text_large at C = 1000: a gap of 1 % with 1.1)."""
 GIVES_WAY = f"coordinate descent has visited {MOST_VISITS} d min(n, d) rows"
+STALLED = "coordinate descent has visited as many rows again without halving the gap"
+"""Counts and text with steps on the face that no longer help, at gaps of 1e-3 to 1e-4, where Newton needs a third of a
+second from nothing (numbers 194, 198 and 242 of the family). Far from the end the gap may well stand still."""
 SLOWER = 2.0
 """Epochs that coordinate descent needs, beside those that its decay so far predicts: it slows down (mushrooms)."""
 FINISH = 0.4
@@ -70,7 +78,6 @@ class Auto(Solver):
         assert isinstance(program, BoxDual)
         CoordinateDescent(self.seed).warm_up(program)
         NewtonAugmented(self.seed).warm_up(program)
-        features_of(program)
         next(self.iterates(program.head(64)))
 
     def needs(self, program: Program) -> Need | None:
@@ -97,9 +104,10 @@ class Auto(Solver):
             return
         assert isinstance(program, BoxDual)
         newton = NewtonAugmented(self.seed)
-        against, costs, given = newton.refuses(program), Costs(program), features_of(program)
-        descent_first, why = (True, against) if against else first_choice(program, costs, advantage(given))
-        known = " ".join(f"{feature:.6g}" for feature in given)
+        against, costs, reach = newton.refuses(program), Costs(program), reach_of(program)
+        given = features_of(program, reach)
+        descent_first, why = (True, against) if against else first_choice(program, costs, reach, advantage(given))
+        known = " ".join([f"{feature:.6g}" for feature in given])
         if descent_first:
             for iterate in CoordinateDescent(self.seed).iterates(program, start):
                 yield labelled(iterate, "coordinate_descent", why, known)
@@ -115,14 +123,16 @@ class Auto(Solver):
             yield labelled(iterate, "newton_augmented", why, known, look=True)
 
 
-def first_choice(program: BoxDual, costs: "Costs", predicted: float) -> tuple[bool, str]:
+def first_choice(program: BoxDual, costs: "Costs", reach: float, predicted: float) -> tuple[bool, str]:
     """Whether coordinate descent goes first, and why. predicted: by `advantage`."""
     if program.equality:
         if costs.large:
             return True, f"free bias, and min(n, d) = {min(program.n, program.d)} is beyond a dense Newton system"
-        if costs.newton > 300.0 * (costs.row * program.n + 40e3) and min(program.n, program.d) > 200:
-            return True, "free bias, and a Newton solve costs as much as 300 epochs"
+        if costs.newton > 450.0 * (costs.row * program.n + 40e3) and min(program.n, program.d) > 200:
+            return True, "free bias, and a Newton solve costs as much as 450 epochs"
         return False, "free bias, and a Newton system of moderate size"
+    if program.n * reach < AT_BOUND:
+        return True, "most rows will end at their bound, where coordinate descent begins"
     times = exp(min(max(predicted, -7.0), 7.0))
     if times < DESCENT_BELOW:
         return True, f"coordinate descent is predicted to take {times:.2g} times as long as Newton"
@@ -135,21 +145,30 @@ class Costs:
     def __init__(self, program: BoxDual) -> None:
         size = min(program.n, program.d)
         self.large, self.most_visits = size > DIRECT, MOST_VISITS * program.d * size
-        entry, passes = (3.0, 35.0) if isinstance(program.rows, CSR) else (1.0, 15.0)
+        entry, passes = (3.0, 52.0) if isinstance(program.rows, CSR) else (1.0, 22.0)
         self.row = entry * program.nnz / program.n + 20.0
-        products = 4.0 * program.n * program.nnz if program.n < program.d else 0.0
-        self.newton = passes * program.nnz + products + 1.5 * size**3 + 0.4e6
+        products = 6.0 * program.n * program.nnz if program.n < program.d else 0.0
+        self.newton = passes * program.nnz + products + 2.2 * size**3 + 0.6e6
         self.multipliers = program.equality
+        self.looked_at, self.estimate = 10 * program.n, 0.0
 
     def slow(self, iterate: Iterate) -> str:
         """Why coordinate descent should give way, or nothing."""
         if self.large:
-            return GIVES_WAY if iterate.info["visits"] > self.most_visits else ""
+            return GIVES_WAY if iterate.info["visits"] > self.most_visits else self.stalled(iterate)
         spent = self.row * iterate.info["visits"]
         more = 0.0 if self.multipliers else SLOWER * iterate.info["remaining"]  # with these the gap is not monotone
         if more * self.row * iterate.info["active"] > FINISH * self.newton and spent > BELIEVED_AFTER * self.newton:
             return f"coordinate descent would need {min(more, 1e6):.0f} more epochs, more expensive than Newton"
         return "coordinate descent has cost as much as Newton would" if spent > self.newton else ""
+
+    def stalled(self, iterate: Iterate) -> str:
+        """Near the end, and twice the rows visited have not halved the gap (`STALLED`)."""
+        visits, estimate, before = iterate.info["visits"], iterate.info["estimate"], self.estimate
+        if self.multipliers or visits < 2 * self.looked_at:
+            return ""
+        self.looked_at, self.estimate = visits, estimate
+        return STALLED if 1e-9 < estimate < NEAR and estimate > 0.5 * before > 0.0 else ""
 
 
 def labelled(iterate: Iterate, picked: str, why: str, features: str = "", look: bool = False) -> Iterate:

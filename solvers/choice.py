@@ -24,7 +24,7 @@ from marginbench.harness.rowops import CSR, norm2
 
 SAMPLE = 200
 """Rows that the reach is computed from."""
-COEFFICIENTS = (0.549, 0.178, -0.616, 0.565, -0.292, -0.099, 0.048, -0.007, 0.138, 0.607, -0.367, 0.049)
+COEFFICIENTS = (0.564, 0.099, -0.202, 0.349, -0.397, -0.052, 0.126, 0.164, 0.092, 0.498, -0.387, -0.066)
 
 
 def features(n: int, d: int, nnz: int, sparse: bool, reach: float) -> tuple[float, ...]:
@@ -48,8 +48,8 @@ def mean_reach(rows, upper, n):
     return total / n
 
 
-def features_of(program: BoxDual) -> tuple[float, ...]:
-    return features(program.n, program.d, program.nnz, isinstance(program.rows, CSR), reach_of(program))
+def features_of(program: BoxDual, reach: float) -> tuple[float, ...]:
+    return features(program.n, program.d, program.nnz, isinstance(program.rows, CSR), reach)
 
 
 def advantage(given: Sequence[float]) -> float:
