@@ -1,5 +1,7 @@
 """The choice between coordinate descent and Newton, and the moment when one gives way to the other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,7 +10,8 @@ from certified import gap, program_of
 from marginbench.datasets.generators import text
 from marginbench.harness.model.problem import Problem
 from marginbench.harness.model.programs import BoxDual
-from marginbench.solvers.auto import Auto
+from marginbench.harness.model.solver import Iterate
+from marginbench.solvers.auto import STALLED, Auto, Costs
 from marginbench.solvers.newton.augmented import NewtonAugmented
 
 
@@ -56,3 +59,29 @@ def test_auto_hands_over_where_coordinate_descent_is_stuck_and_systems_are_large
     assert min(first) > 0.1  # after 30 epochs and more of each row
     assert seen[-1][0] == "newton_augmented"
     assert min(g for _, g in seen) <= 1e-9
+
+
+def told(visits: int, estimate: float) -> Iterate:
+    return Iterate(None, info={"visits": visits, "estimate": estimate, "remaining": 20.0, "active": 10})
+
+
+def test_a_large_system_is_handed_over_where_coordinate_descent_stalls_near_the_end(monkeypatch):
+    monkeypatch.setattr("marginbench.solvers.auto.DIRECT", 100)
+    program = program_of(Problem(*text(n=500, d=2000, length=50, topic=0.2, seed=0), 1.0, "none"))
+    steps = [(12_000, 2e-3), (20_000, 2e-3), (26_000, 1.9e-3)]
+    costs = Costs(program)
+    assert [costs.slow(told(*step)) for step in steps] == ["", "", STALLED]
+    costs = Costs(program)
+    assert not any(costs.slow(told(visits, 1e-2 * estimate)) for visits, estimate in ((12_000, 1.0), (26_000, 0.4)))
+    costs = Costs(program)
+    assert not any(costs.slow(told(visits, 2.0)) for visits, _ in steps)  # far from the end it may stand still
+    costs = Costs(replace(program, equality=True))
+    assert not any(costs.slow(told(*step)) for step in steps)  # with a free bias the gap is not monotone
+
+
+def test_where_C_is_so_small_that_margins_cannot_reach_1_coordinate_descent_begins_with_the_answer():
+    X, y = np.random.default_rng(0).normal(size=(3000, 2)), np.resize([1.0, -1.0], 3000)
+    problem = Problem(X, y, 1e-4, "none")
+    first = next(iter(Auto().iterates(program_of(problem))))
+    assert first.info["why"].startswith("most rows will end at their bound")
+    assert gap(problem, first) < 1e-9
