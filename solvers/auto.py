@@ -103,14 +103,18 @@ class Auto(Solver):
             yield from (labelled(iterate, picked, reason) for iterate in made)
             return
         assert isinstance(program, BoxDual)
-        newton = NewtonAugmented(self.seed)
-        against, costs, reach = newton.refuses(program), Costs(program), reach_of(program)
+        reach, costs = (
+            reach_of(program),
+            None,
+        )  # what is made later is not paid for where the first iterate is the answer
+        against = NewtonAugmented(self.seed).refuses(program) if program.curvature.any() else None
         given = features_of(program, reach)
-        descent_first, why = (True, against) if against else first_choice(program, costs, reach, advantage(given))
-        known = " ".join([f"{feature:.6g}" for feature in given])
+        descent_first, why = (True, against) if against else first_choice(program, reach, advantage(given))
+        known = " ".join(map(repr, given))
         if descent_first:
             for iterate in CoordinateDescent(self.seed).iterates(program, start):
                 yield labelled(iterate, "coordinate_descent", why, known)
+                costs = costs or Costs(program)
                 verdict = "" if against else costs.slow(iterate)
                 if verdict:
                     break
@@ -119,13 +123,14 @@ class Auto(Solver):
             why, start = verdict, None
             if iterate.info["estimate"] < NEAR and iterate.x is not None and iterate.dual is not None:
                 start = Start(iterate.x.copy(), iterate.dual.copy(), 0.0)
-        for iterate in newton.iterates(program, start):
+        for iterate in NewtonAugmented(self.seed).iterates(program, start):
             yield labelled(iterate, "newton_augmented", why, known, look=True)
 
 
-def first_choice(program: BoxDual, costs: "Costs", reach: float, predicted: float) -> tuple[bool, str]:
+def first_choice(program: BoxDual, reach: float, predicted: float) -> tuple[bool, str]:
     """Whether coordinate descent goes first, and why. predicted: by `advantage`."""
     if program.equality:
+        costs = Costs(program)
         if costs.large:
             return True, f"free bias, and min(n, d) = {min(program.n, program.d)} is beyond a dense Newton system"
         if costs.newton > 450.0 * (costs.row * program.n + 40e3) and min(program.n, program.d) > 200:

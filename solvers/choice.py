@@ -6,9 +6,8 @@ The features are counts and one sample, so that the choice is the same in every 
     n, D = min(n, d), non-zeros of a row, whether rows are sparse, and the reach r, the mean of u_i ||x_i||^2 over the
     first rows: the box of a row in units of its first step from 0, 1 / ||x_i||^2.
 
-The coefficients are of 86 of the first 181 problems of `datasets/family.py`, even blocks of four, both solvers timed by
-turns in one process. On the 130 others of the first 276 the choice alone is right in 93 %; its time is that of the
-better one at the median and 2.6 times that at 95 %, before coordinate descent gives way. To judge and to fit again:
+The coefficients are of the problems in even blocks of four among the first 277 of `datasets/family.py`, both solvers
+timed by turns, CPU time of the best of three forked processes. To judge and to fit again:
 
     marginbench run experiment=choice
     marginbench choice results/choice/latest
@@ -32,7 +31,7 @@ def features(n: int, d: int, nnz: int, sparse: bool, reach: float) -> tuple[floa
     r, shape = log(min(max(reach, 1e-3), 1e3)), log(min(max(n / d, 0.1), 50.0))
     short, beyond, size = min(r, 0.0), max(r, 0.0), log(min(n, d))
     counts = 1.0, log(n), size, 0.1 * size**2, log(max(nnz, 1) / n), shape
-    return *counts, short, beyond, beyond * shape, sparse, sparse * size, sparse * beyond
+    return *counts, short, beyond, beyond * shape, float(sparse), sparse * size, sparse * beyond
 
 
 def reach_of(program: BoxDual) -> float:

@@ -12,6 +12,7 @@ from marginbench.harness.model.problem import Problem
 from marginbench.harness.model.programs import BoxDual
 from marginbench.harness.model.solver import Iterate
 from marginbench.solvers.auto import STALLED, Auto, Costs
+from marginbench.solvers.choice import COEFFICIENTS
 from marginbench.solvers.newton.augmented import NewtonAugmented
 
 
@@ -85,3 +86,4 @@ def test_where_C_is_so_small_that_margins_cannot_reach_1_coordinate_descent_begi
     first = next(iter(Auto().iterates(program_of(problem))))
     assert first.info["why"].startswith("most rows will end at their bound")
     assert gap(problem, first) < 1e-9
+    assert len([float(word) for word in first.info["features"].split()]) == len(COEFFICIENTS)  # for who fits again

@@ -74,9 +74,7 @@ def test_from_the_optimum_of_the_same_C_it_stops_at_once(name, layout):
     problem, formulation = asked(name, "free" if name == "smo" else "none", layout)
     count, point = solved(name, problem, formulation)
     assert solved(name, problem, formulation, point)[0] <= 2
-    assert (
-        count > 2 or name == "coordinate_descent"
-    )  # which makes several epochs of so few rows before it says anything
+    assert count > 2 or name == "coordinate_descent"  # several epochs of so few rows are one iterate
 
 
 @every
@@ -98,9 +96,7 @@ def test_with_a_kernel(name, bias):
         return
     count, point = found
     assert solved(name, problem, formulation, point)[0] <= 2
-    assert (
-        count > 2 or name == "coordinate_descent"
-    )  # which makes several epochs of so few rows before it says anything
+    assert count > 2 or name == "coordinate_descent"  # several epochs of so few rows are one iterate
     there = problem.with_(C=3.0)
     cold, warm = (solved(name, there, formulation, begin)[1] for begin in (None, point))
     assert there.primal(*warm[:2]) == pytest.approx(there.primal(*cold[:2]), rel=2e-8)
