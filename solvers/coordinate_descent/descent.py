@@ -18,7 +18,7 @@ EPOCHS = 10
 COPIED = 0.5
 """Share of the rows below which those at work are copied to lie side by side."""
 SHORT = 100e3
-"""Nanoseconds that a call of the sweeps may take whatever it visits: as much as one from Python costs around it."""
+"""Nanoseconds that a call of the sweeps may take whatever it visits: what is around it in Python costs 50e3 or so."""
 SAMPLE, SHORTER = 200, 0.5
 """Rows that tell whether to begin with alpha = u, and ||w(u)||^2 / sum_i u_i below which that is done."""
 WORTH_A_PATH = 10.0
@@ -39,7 +39,7 @@ class Descent:
     """
 
     def __init__(self, program: BoxDual, seed: int, team: Team = ALONE) -> None:
-        n, self.team = program.n, team  # a new page costs as much as 100 entries: arrays of n are made when needed
+        n, self.team = program.n, team  # a new page costs some 3 us: arrays of n are made when they are needed
         self.program, self.alpha, self.w, self.b = program, np.zeros(n), np.zeros(program.d), 0.0
         self.q = np.full(n, -1.0)  # ||x_i||^2, not yet known
         self.at_work, self.active, self.high, self.low = np.arange(n, dtype=np.int32), n, np.inf, -np.inf
@@ -245,7 +245,7 @@ def at_bound(program: BoxDual, team: Team) -> Array | None:
 
 
 def mixed(seed: int) -> int:
-    """The first state of the random order, not 0: SplitMix64 of the seed. A generator of numpy takes 0.1 ms to make."""
+    """The first state of the random order, not 0: SplitMix64 of the seed, sooner made than a generator of numpy."""
     mask, x = 2**64 - 1, (seed + 0x9E3779B97F4A7C15) & (2**64 - 1)
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
     x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask

@@ -34,7 +34,7 @@ Departures, each with the case that needs it:
 - Small C. Where a sample of rows promises that w(u) is short, ||w(u)||^2 < sum_i u_i / 2, most rows end at their bound,
   and alpha = u is the first iterate: one pass, and often the answer (a quarter of `datasets/family.py`). Only rows with
   a margin of 1 or more are then at work. Elsewhere it would be no better a start than 0, and a pass is lost: where one
-  class is larger, or columns have a mean, w(u) is 7 to 600 times too long (a9a, ijcnn1, w8a, mushrooms from C = 0.001).
+  class is larger, or columns have a mean, w(u) is 7 to 600 times too long (a9a, ijcnn1, w8a, mushrooms).
 - Length of w. w(alpha) is not the best w that alpha knows: at a large C the slacks of rows that should have none cost
   more than all else, and a slightly longer w has none (dorothea at C = 100: 12 epochs instead of 19). A check finds the
   best multiple of w, which the iterate after it holds.
