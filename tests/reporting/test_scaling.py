@@ -65,6 +65,21 @@ def test_sizes_that_were_not_solved_are_counted_and_not_fitted():
     assert scaling.frame([found]).set_index("quantity").loc["time", "exponent"] == pytest.approx(1.0)
 
 
+def test_times_of_several_settings_stand_side_by_side_first():
+    records = [on(n, 5, seconds=1e-5 * n) for n in (1000, 10_000, 100_000)]
+    one_setting = scaling.markdown(scaling.ladders(Comparison.of(records)))
+    assert one_setting.startswith("overlapping")
+    records += [on(1000, d, seconds=1e-4 * d**2) for d in (50, 500)]
+    records.append(on(1000, 5000, make=lambda *a, **k: failure("timeout", *a, **k)))
+    first, *_ = scaling.markdown(scaling.ladders(Comparison.of(records))).split("\n\n", 2)[1:]
+    heads, _, row = first.splitlines()
+    assert heads.count("|") == row.count("|") == 4
+    assert "n = " in heads
+    assert "d = " in heads
+    assert "1.00" in row
+    assert "3 of 4 sizes" in row
+
+
 def test_methods_with_other_threads_are_other_ladders():
     sizes = (1000, 10_000, 100_000)
     records = [on(n, 5, seconds=1e-5 * n / t, threads=t) for n in sizes for t in (1, 2)]

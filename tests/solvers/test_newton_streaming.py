@@ -75,7 +75,7 @@ def test_threads_share_a_block_out(tmp_path):
     program = DualQP().program(problem, BoxDual)
     wide = NewtonStreaming(block_mb=16.0, working_mb=0.2)
     with Team(2) as team:
-        team.parts = lambda size: 2
+        team.parts = lambda cost, passes=1: 2
         stream = wide.stream(program, team)
         stream.start()
         gap, scale = next(stream.rounds())
