@@ -93,3 +93,14 @@ def test_away_from_a_cluster_slurm_is_one_line(planned, monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(InputError, match="sbatch is not on the PATH"):
         Slurm().check(planned(1))
+
+
+def test_slurm_without_a_controller_is_one_line_of_ours(planned, tmp_path, monkeypatch):
+    for name in ("sbatch", "squeue", "scontrol", "scancel"):
+        (tmp_path / name).write_text(
+            "#!/bin/sh\necho 'slurm_load_ctl_conf error: Unable to contact controller' >&2\nexit 1\n"
+        )
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(InputError, match=r"^launcher=slurm: no controller answers \(scontrol ping\)[^\n]*$"):
+        Slurm().check(planned(1))
