@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import exp
 
+import numpy as np
+
 from marginbench.harness.model.kernel_dual import KernelDual
 from marginbench.harness.model.needs import Need
 from marginbench.harness.model.programs import BoxDual, Program
