@@ -123,3 +123,14 @@ def all_finite(X) -> bool:
             return False
         release(values[k : k + BLOCK])
     return True
+
+
+def lengths_above(X) -> np.ndarray:
+    """Upper bounds of ||x_i||; inf where its square overflows."""
+    norms, d = np.empty(X.shape[0]), X.shape[1]
+    for rows in row_blocks(X):  # the squares of all entries at once would take the memory of X
+        some = as_double(rows_at(X, rows))
+        with np.errstate(all="ignore"):
+            norms[rows] = some.power(2) @ np.ones(d) if sp.issparse(some) else np.einsum("ij,ij->i", some, some)
+    # d + 4 roundings at most; of squares below the smallest float only that their roots are below 2^-536 is known.
+    return np.sqrt(norms) * (1.0 + (d + 4) * 2.0**-52) + 2.0**-500

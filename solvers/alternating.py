@@ -29,7 +29,7 @@ from numba import njit
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.programs import Hinge, Program, RegularisedRisk, SmoothedHinge, SquaredHinge
 from marginbench.harness.model.solver import Compiled, Iterate, Start
-from marginbench.solvers.trust_region import wider
+from marginbench.harness.model.widths import wider
 
 ROUNDING = 1e-14
 """Of a margin, beside 1."""

@@ -24,9 +24,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from marginbench.harness.model.problem import Array, InputError
-from marginbench.harness.model.programs import Loss, Program, RegularisedRisk, SmoothedHinge, SquaredHinge
+from marginbench.harness.model.programs import Program, RegularisedRisk, SmoothedHinge, SquaredHinge
 from marginbench.harness.model.solver import Iterate, Solver, Start
-from marginbench.harness.rowops import squared_norms
+from marginbench.harness.model.widths import wider
 
 ROUNDING = 1e-14
 """Of ||F'|| beside ||F'(0)||: where it cannot get smaller."""
@@ -35,9 +35,9 @@ SMALL, STILL, LOST = 1e-8, 5, 1000
 """Of ||F'|| beside ||F'(0)||, what may be called converged; steps without a smaller one after which that is said, and
 steps after which the method gives up."""
 
-NARROWER, HALFWAY, PATIENT = 0.25, 1e-10, 60
-"""Each delta beside the one before; ||F'|| beside ||F'(0)|| at which the next one has its turn, and steps without a
-smaller one after which it has, too. Halfway at 1e-6 was not enough at C = 1e4."""
+HALFWAY, PATIENT = 1e-10, 60
+"""Of ||F'|| beside ||F'(0)||, where a narrower delta has its turn; steps without a smaller one after which it has, too.
+Halfway at 1e-6 was not enough at C = 1e4."""
 
 ACCEPT, POOR, GOOD = 1e-4, 0.25, 0.75
 """Of the fall of F over the predicted one: a step is taken; the radius shrinks; it grows."""
@@ -101,17 +101,6 @@ class TrustRegion(Solver):
             if ratio > ACCEPT:
                 x, m = x + s, m_new
                 g = program.gradient(x)
-
-
-def wider(program: RegularisedRisk) -> list[Loss]:
-    """The losses to minimise one after another, the last of which is the program's."""
-    loss, squares = program.loss, squared_norms(program.rows, program.n)
-    if not isinstance(loss, SmoothedHinge):
-        return [loss]
-    widths, widest = [loss.delta], float(program.weight @ squares) / program.lam
-    while widths[-1] < NARROWER * widest:
-        widths.append(widths[-1] / NARROWER)
-    return [SmoothedHinge(delta) for delta in reversed(widths)]
 
 
 def curvature(program: RegularisedRisk, m: Array) -> Callable[[Array], Array]:

@@ -21,35 +21,21 @@ import hashlib
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from marginbench.harness.errors import InputError as InputError
-from marginbench.harness.matrices import (
-    LARGE_BLOCK,
-    all_finite,
-    as_double,
-    as_matrix,
-    row_blocks,
-    rows_at,
-    times,
-    transposed_times,
-)
+from marginbench.harness.matrices import all_finite, as_matrix, lengths_above, times, transposed_times
 from marginbench.harness.model.best_bias import ends_of_bias, zero_of_slope
+from marginbench.harness.model.gram import fits, gram_of, scores
 from marginbench.harness.model.kernel import Kernel
-
-if TYPE_CHECKING:
-    from marginbench.harness.model.kernel_rows import KernelRows
 
 Array = np.ndarray
 Matrix: TypeAlias = Any  # a dense array or a csr_array; scipy has no types that a checker could tell apart
 Bias = Literal["none", "free", "augmented"]
 Loss = Literal["hinge", "squared_hinge"]
-
-HELD = 0.8
-"""Of the memory allowed, what the matrix of a kernel may take where a method can do without it."""
 
 
 class Point(NamedTuple):
@@ -93,8 +79,7 @@ class Problem(Samples):
     """None: the linear problem."""
     left_out: str = ""
     """Which rows of the data are not in X, as a hash: those of weight 0. Empty where all are."""
-    memory_mb: float = math.inf
-    """What the matrix of a kernel may take (`within`)."""
+    memory_mb: float = math.inf  # for the matrix of a kernel (`within`)
 
     def __post_init__(self) -> None:
         if self.bias not in ("none", "free", "augmented"):
@@ -160,41 +145,20 @@ class Problem(Samples):
         return self.kernel.eps(self.X, self._lengths)
 
     def within(self, memory_mb: float) -> "Problem":
-        """This problem, told how much memory there is: beyond HELD of it, `gram` is computed row by row."""
+        """This problem, told how much memory there is: where `gram` does not fit, its rows are computed."""
         object.__setattr__(self, "memory_mb", memory_mb)
         return self
 
     @property
     def by_rows(self) -> bool:
         """Whether the matrix of the kernel does not fit (an augmented bias makes a second one)."""
-        copies = 2.0 if self.bias == "augmented" else 1.0
-        return self.kernel is not None and copies * 8.0 * self.n * self.n > HELD * self.memory_mb * 2**20
+        return self.kernel is not None and not fits(self.n, 1 + (self.bias == "augmented"), self.memory_mb)
 
     @cached_property
     def gram(self) -> Matrix:
         """G = K + eps I, the diagonal rounded up: an array or, where that does not fit, `KernelRows`."""
         assert self.kernel is not None
-        if self.by_rows:
-            return self._gram_by_rows()
-        G = self.kernel.matrix(self.X)
-        G[np.diag_indices(self.n)] = self._raised(G.diagonal())
-        return G
-
-    def _gram_by_rows(self) -> "KernelRows":
-        from marginbench.harness.model.kernel_matrix import own_entries  # compiles: linear problems do without
-        from marginbench.harness.model.kernel_rows import KernelRows
-
-        assert self.kernel is not None
-        source, own = self.kernel.source(self.X), np.empty(self.n)
-        own_entries(source, own)
-        return KernelRows(source._replace(diagonal=self._raised(own)), self.memory_mb)
-
-    def _raised(self, own: Array) -> Array:
-        """K_ii + eps, rounded up"""
-        raised = own + self.eps
-        part = raised - own
-        lost = (own - (raised - part)) + (self.eps - part)  # exactly K_ii + eps - raised (Knuth)
-        return np.where(lost > 0.0, np.nextafter(raised, np.inf), raised)
+        return gram_of(self.kernel, self.X, self.eps, self.memory_mb if self.by_rows else None)
 
     @cached_property
     def features(self) -> Matrix:
@@ -222,15 +186,7 @@ class Problem(Samples):
     @cached_property
     def _lengths(self) -> Array:
         """Upper bounds of ||x_i||; inf where its square overflows."""
-        norms = np.empty(self.n)
-        for rows in row_blocks(self.X):  # the squares of all entries at once would take the memory of X
-            some = as_double(rows_at(self.X, rows))
-            with np.errstate(all="ignore"):
-                norms[rows] = (
-                    some.power(2) @ np.ones(self.d) if sp.issparse(some) else np.einsum("ij,ij->i", some, some)
-                )
-        # d + 4 roundings at most; of squares below the smallest float only that their roots are below 2^-536 is known.
-        return np.sqrt(norms) * (1.0 + (self.d + 4) * 2.0**-52) + 2.0**-500
+        return lengths_above(self.X)
 
     @cached_property
     def radius(self) -> float:
@@ -296,12 +252,7 @@ class Problem(Samples):
 
     def scores_of(self, X: Matrix, w: Array) -> Array:
         """w.x of other rows x, in plain float64."""
-        if self.kernel is None:
-            return times(X, w)
-        used = np.flatnonzero(w)
-        step, own = max(1, LARGE_BLOCK // max(1, used.size)), self.X[used]
-        parts = [self.kernel.between(X[first : first + step], own) @ w[used] for first in range(0, X.shape[0], step)]
-        return np.concatenate([np.empty(0), *parts])
+        return times(X, w) if self.kernel is None else scores(self.kernel, X, self.X, w)
 
     # -- dual ----------------------------------------------------------------------------------------------------
 
@@ -358,12 +309,8 @@ class Problem(Samples):
 
     def with_(self, **changes) -> "Problem":
         other = replace(self, **changes)
-        if (
-            "gram" in self.__dict__
-            and other.X is self.X
-            and other.kernel == self.kernel
-            and other.by_rows == self.by_rows
-        ):
+        same = other.X is self.X and (other.kernel, other.by_rows) == (self.kernel, self.by_rows)
+        if same and "gram" in self.__dict__:
             other.__dict__["gram"] = self.gram  # made once for all
         return other
 
