@@ -133,7 +133,7 @@ def solve(
     ('solved', 'yes', ['no', 'yes'])
     >>> bool(abs(solution.w[0] - 2.0) < 1e-6), solution.certificate.gap < 1e-6
     (True, True)
-    >>> ring = mb.solve(X, ["in", "out", "out", "in"], bias="free", kernel="gaussian", gamma=0.5, C=10.0)
+    >>> ring = mb.solve(X, ["in", "out", "out", "in"], "smo", bias="free", kernel="gaussian", gamma=0.5, C=10.0)
     >>> ring.status, ring.predict([[0.1], [1.4], [2.9]]).tolist()
     ('solved', ['in', 'out', 'in'])
     """
