@@ -241,6 +241,21 @@ def test_a_telephone_scrolls_the_page_down_only(visit, name, request):
         )
 
 
+def test_names_of_methods_are_never_cut(visit, tmp_path):
+    """Long names often differ at their end, as those of a sweep."""
+    names = [
+        "coordinate_descent start=warm",
+        "coordinate_descent start=cold",
+        "a_name_longer_than_any_head_would_be_tall",
+    ]
+    records = [timed(m, f"d{k}", 0.1 + k) for m in names for k in range(2)]
+    page = visit.open(report.write(records, tmp_path, "t", "c", figures="none"))
+    cut = "(s) => s.scrollHeight > s.clientHeight + 1 || s.scrollWidth > s.clientWidth + 1"
+    heads = "[...document.querySelectorAll('.map thead th span, .matrix thead th span')]"
+    assert page.evaluate(f"{heads}.length") == 7
+    assert page.evaluate(f"{heads}.filter({cut}).map((s) => s.textContent)") == []
+
+
 def test_without_scripts_every_table_is_there(chromium, small):
     page = chromium.new_context(java_script_enabled=False).new_page()
     page.goto(f"file://{small}")
