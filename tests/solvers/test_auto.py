@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from certified import gap, program_of
 
 from marginbench.datasets.generators import text
-from marginbench.harness.model.problem import Problem
+from marginbench.harness.cell.certificate import certify
+from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import BoxDual
 from marginbench.harness.model.solver import Iterate
 from marginbench.solvers.auto import STALLED, Auto, Costs
@@ -87,3 +88,14 @@ def test_where_C_is_so_small_that_margins_cannot_reach_1_coordinate_descent_begi
     assert first.info["why"].startswith("most rows will end at their bound")
     assert gap(problem, first) < 1e-9
     assert len([float(word) for word in first.info["features"].split()]) == len(COEFFICIENTS)  # for who fits again
+
+
+def test_at_a_huge_C_newton_finishes_what_coordinate_descent_leaves_to_rounding(monkeypatch):
+    """As leukemia at C = 1e6: coordinate descent ends where margins short by 1e-15 cost more than 1e-9."""
+    monkeypatch.setattr("marginbench.solvers.auto.first_choice", lambda *_: (True, "for the test"))
+    rng = np.random.default_rng(7)
+    problem = Problem(rng.normal(size=(40, 2000)), np.resize([1.0, -1.0], 40), 1e6, "none")
+    seen = list(Auto().iterates(program_of(problem)))
+    assert [one.info["picked"] for one in (seen[0], seen[-1])] == ["coordinate_descent", "newton_augmented"]
+    assert [one.claim for one in seen if one.claim] == ["converged"]
+    assert certify(problem, Point(seen[-1].dual, 0.0, seen[-1].x)).gap <= 1e-9
