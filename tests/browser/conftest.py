@@ -13,7 +13,7 @@ from sample_records import a_large_run, a_run
 
 from marginbench.harness.reporting import report
 
-PATIENCE = 600_000
+PATIENCE = 120_000
 """Milliseconds that a browser may take for one step: a busy machine is no failure of the page."""
 
 
