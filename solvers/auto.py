@@ -34,7 +34,8 @@ from marginbench.harness.model.solver import Iterate, Solver, Start
 from marginbench.harness.rowops import CSR
 from marginbench.solvers.choice import advantage, features_of, reach_of
 from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
-from marginbench.solvers.newton.augmented import EPSILON, FELT, NewtonAugmented, rows_of_numbers
+from marginbench.solvers.newton.augmented import NewtonAugmented, rows_of_numbers
+from marginbench.solvers.newton.rounding import EPSILON, FELT
 from marginbench.solvers.newton.systems import DIRECT
 
 BELIEVED_AFTER = 0.25

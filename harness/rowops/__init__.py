@@ -23,8 +23,8 @@ Threads      `Team(threads)`: the same passes in parts, a part for each thread: 
 Streams      For data that need not fit into memory: `runs(rows, n, size)` cuts them into blocks, `run_of(rows, start,
              end)` is one of them, `prefetch` and `release` bring its pages in and give them back, and `Gathered`
              collects rows of several blocks, `bytes_of` says what rows take (`streams.py`).
-Compiling    `FAST`: the fastmath flags that keep infinities and NaN.  `is_dense_type(rows)`, `copy_dense`: for code
-             that has one kernel for each layout.
+Compiling    `FAST`: the fastmath flags that keep infinities and NaN.  `is_dense_type(rows)`, `copy_dense`, `offsets`
+             and `copy_sparse`: for code that has one kernel for each layout.
 
 Kernels of one family of solvers are beside it, in its folder under solvers/.
 """
@@ -35,8 +35,10 @@ from marginbench.harness.rowops.passes import (
     combine,
     combine_some,
     copy_dense,
+    copy_sparse,
     margins,
     margins_of_some,
+    offsets,
     scores_and_sum,
     squared_norms,
     take,
@@ -57,6 +59,7 @@ __all__ = [
     "combine",
     "combine_some",
     "copy_dense",
+    "copy_sparse",
     "dot",
     "is_dense_type",
     "margins",
@@ -64,6 +67,7 @@ __all__ = [
     "meet",
     "new_barrier",
     "norm2",
+    "offsets",
     "part_of",
     "pass_cost",
     "prefetch",

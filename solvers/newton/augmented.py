@@ -20,7 +20,7 @@ Departures, each with the case that needs it:
 - Samples of the rows, the first with 10 d of each class, with u scaled up, give a first w for a fraction of a pass.
 - Few rows. Where n is less than half of d (leukemia), X is replaced by a factor of X X'.
 - A huge C on separable data (leukemia at C = 1e6). A margin that rounding leaves at 1 - 1e-15 costs C times that, far
-  more than 1e-9 of P: the point proposed is (w, b) made longer by what rounding may take (`stretched`).
+  more than 1e-9 of P: the point proposed is (w, b) made longer by what rounding may take (`rounding.py`).
 - A kernel. L with L L' = K stands for X, as with few rows.
 - Hard margin (upper = inf without curvature): the same method with v_i a constant; alpha is then never capped. If the
   data are not separable, alpha grows without bound along mu with sum_i mu_i y_i (x_i, 1) = 0.
@@ -39,19 +39,15 @@ from marginbench.harness.model.kernel_dual import KernelDual
 from marginbench.harness.model.needs import Need, numbers_need, system_need
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
-from marginbench.harness.model.solver import Claim, Compiled, Iterate, Start
+from marginbench.harness.model.solver import Compiled, Iterate, Start
 from marginbench.harness.rowops import Dense, Team, combine, squared_norms
 from marginbench.solvers.newton.gram import add_triangle, products
 from marginbench.solvers.newton.passes import LEAVE, attend
+from marginbench.solvers.newton.rounding import FELT, judged, on_own_rows, rounding_cost, stretched
 from marginbench.solvers.newton.smoothing import Block, State, widths
+from marginbench.solvers.newton.starts import SHRINK, begun, start_on_samples
 from marginbench.solvers.newton.systems import DIRECT, check_direct, factor, substitute_back
 
-SAMPLE_ROWS = 10
-"""Rows of each class in the first sample: d times this. With fewer than three times as many there is no sample."""
-SAMPLE_GROWTH = 8
-"""Each sample of the start is this many times larger than the one before."""
-SHRINK = 0.35
-"""h <- SHRINK h after each proximal step."""
 WIDTH = 4.0
 """Rows with |1 - m_i| <= WIDTH h take part."""
 EASY_STEPS, MOST_STEPS = 5, 20
@@ -62,16 +58,10 @@ GAP_SHARE = 0.01
 """Share of the gap before a round on all rows that ||g||^2 / 2 may be after it."""
 SMALLEST_H = 1e-9
 """Below it, v_i / h times the rounding of a margin would be felt in alpha."""
-APART, NEAR = 0.1, 1e-3
-"""||w - w(alpha)|| beside ||w|| from which a start's w and alpha do not belong together; relative gap below which that
-does not matter."""
 NUMBERS = 7
 """For each row, at the least: upper, curvature, alpha, m, dm, alpha of the round before and of the step before."""
 ROUNDING = 1e-14
 """Relative gap at which nothing is left to gain."""
-EPSILON = float(np.finfo(float).eps)
-FELT = 1e-11
-"""Relative gap that the rounding of margins has to cost before (w, b) is stretched."""
 
 
 @dataclass(frozen=True)
@@ -169,51 +159,6 @@ class NewtonAugmented(Compiled):
             yield on_own_rows(block, iterate) if rounding_cost(block, 0.5 * float(w @ w)) > FELT else iterate
 
 
-def judged(block: Block, iterate: Iterate, done: bool, gap: float, scale: float) -> Iterate:
-    """The iterate with its gap and, if it is the last one, a claim; where rounding leaves more than 1e-9, why."""
-    claim: Claim = "" if not done else "converged" if gap <= 1e-9 * scale else "inaccurate"
-    cost = rounding_cost(block, scale)
-    why = f"margins rounded by {EPSILON:.1e} cost a relative gap of {cost:.1e} at this C" if cost > FELT else ""
-    said = why if claim == "inaccurate" else ""
-    return replace(iterate, claim=claim, said=said, info={**iterate.info, "gap": gap / scale})
-
-
-def rounding_cost(block: Block, P: float) -> float:
-    """What margins near 1 cost at least, relative to P, if rounding leaves all of them below 1."""
-    return 0.0 if np.isinf(block.top) or block.kappa > 0.0 else EPSILON * float(block.upper.sum()) / max(P, 1e-300)
-
-
-def stretched(block: Block, state: State, gap: float, scale: float) -> tuple[State, float]:
-    """The state with (w, b) times t, the least with t m_i >= 1 in all rows whatever rounding does; and its gap.
-
-    With a free bias the row with the most room takes what rounding has left of sum_i alpha_i y_i, which costs b times
-    that. As it was where that gains nothing: where rows belong below 1, or where C is moderate.
-    """
-    if rounding_cost(block, scale) <= FELT or (least := float(state.m.min(initial=1.0))) < 0.5:
-        return state, gap
-    reach = float(squared_norms(block.rows, block.n).max(initial=0.0) + block.bias) ** 0.5
-    t = 1.0 / (least - 4.0 * EPSILON * reach * float(np.linalg.norm(state.theta)))
-    alpha = state.alpha.copy()
-    if block.bias:
-        room = np.minimum(alpha, block.upper - alpha)
-        most = int(room.argmax())
-        alpha[most] -= np.clip(block.y[most] * float(alpha @ block.y), -room[most], room[most])
-    longer = State(t * state.theta, alpha, t * state.m, block.pull(alpha), state.h)
-    found = block.gap(longer)[0]
-    return (longer, found) if found < gap else (state, gap)
-
-
-def on_own_rows(block: Block, iterate: Iterate) -> Iterate:
-    """An iterate found on other rows with the same products, judged and stretched on the rows of the block: at a huge
-    C the two differ by more than what is left."""
-    assert iterate.x is not None
-    assert iterate.dual is not None
-    state = block.state(iterate.dual, iterate.x, iterate.info["h"])
-    gap, scale = block.gap(state)
-    state, gap = stretched(block, state, gap, scale)
-    return judged(block, replace(iterate, dual=state.theta), bool(iterate.claim), gap, scale)
-
-
 def rows_of_numbers(program: BoxDual) -> Need:
     """What is kept for each row, with `upper` and `curvature`; more where many rows are near the margin."""
     streams = program.d <= DIRECT and bool(np.isfinite(program.upper).all() or program.curvature.all())
@@ -238,45 +183,6 @@ def start_on_rows(program: BoxDual, start: Start) -> Start:
     if start.w.size and size > 0.0:
         w *= float(np.linalg.norm(start.w)) / size
     return start._replace(w=w)
-
-
-def begun(block: Block, start: Start, large: bool) -> State:
-    """The state of a start. Where its w and alpha are of another C and so far apart that rows near the margin are not
-    known (a9a from C = 0.1 to 0.316: two rounds of three undone), w alone is kept, as after samples."""
-    theta = np.append(start.w, start.b) if block.size > block.d else start.w
-    state = block.state(theta, start.alpha, h=0.3)
-    gap, scale = block.gap(state)
-    away = float(np.linalg.norm((state.pull - theta)[: block.d])) > APART * float(np.linalg.norm(theta[: block.d]))
-    if away and gap > NEAR * scale and not large:
-        state = block.state(theta, np.zeros(block.n), h=0.3)
-        block.minimise(state, tolerance=0.1, limit=100)
-        state.h *= SHRINK
-    else:
-        state.h = min(0.3, (gap / scale) ** 0.5)  # the gap that a proximal step of width h leaves is near h^2
-    return state
-
-
-def start_on_samples(block: Block, seed: int) -> State:
-    """The smoothed hinge alone, alpha = 0, on samples of the rows that grow eightfold, with u scaled up.
-
-    h = 2 makes the first step ridge regression on all rows of the sample, which no C and no scale can upset.
-    """
-    classes = [np.flatnonzero(block.y > 0.0), np.flatnonzero(block.y <= 0.0)]
-    cap, parts, rng = max(750, SAMPLE_ROWS * block.size), [], None
-    while 3 * cap < min(rows.size for rows in classes):
-        rng = rng or np.random.default_rng(seed)
-        parts.append(sample(block, classes, cap, rng))
-        cap *= SAMPLE_GROWTH
-    del classes  # where there are very many rows, memory is dear
-    theta, hs = np.zeros(block.size), [2.0, 0.5]
-    for part in [*parts, block]:
-        state = part.state(theta, np.zeros(part.n), h=2.0)
-        for h in hs:
-            state.h = h
-            part.minimise(state, tolerance=0.1, limit=100)
-        hs = [0.3]
-    state.h *= SHRINK
-    return state
 
 
 Rounds = Iterator[tuple[State, float, float]]
@@ -367,13 +273,6 @@ def tighten(part: Block, small: State, widen: float, n: int) -> bool:
             return False
         small.h = max(small.h * SHRINK, SMALLEST_H)
     return True
-
-
-def sample(block: Block, classes: list[Array], cap: int, rng: np.random.Generator) -> Block:
-    """`cap` rows of each class, so that none is missed (ijcnn1 has one of 10 %), with u scaled up to make up for it."""
-    chosen = [np.sort(rng.choice(rows, cap, replace=False)) for rows in classes]
-    factors = [np.full(cap, rows.size / cap) for rows in classes]
-    return block.take(np.concatenate(chosen), np.concatenate(factors))
 
 
 def settle(block: Block, state: State, width: float, least: int) -> tuple[Array, Array, int]:

@@ -17,14 +17,15 @@ from marginbench.harness.rowops import (
     FAST,
     Dense,
     add,
+    copy_sparse,
     dot,
     is_dense_type,
     margins_of_some,
     meet,
     new_barrier,
+    offsets,
     part_of,
 )
-from marginbench.harness.rowops.passes import copy_sparse, offsets
 from marginbench.solvers.newton.gram import room_for, update_gram
 
 RESPOND, DERIVE, TRY, UPDATE, MULTIPLY, LEAVE = np.arange(6)

@@ -7,18 +7,11 @@ from numba import njit
 
 from marginbench.harness.model.problem import Array
 from marginbench.harness.rowops import CSR, FAST, Dense, Gathered, Team, bytes_of
-from marginbench.solvers.newton.augmented import (
-    SHRINK,
-    SMALLEST_H,
-    WIDTH,
-    count_near,
-    settle_some,
-    start_on_samples,
-    tighten,
-)
+from marginbench.solvers.newton.augmented import SMALLEST_H, WIDTH, count_near, settle_some, tighten
 from marginbench.solvers.newton.block_source import Form, Looked, Share, Source, chosen, looked_at, newton_sums
 from marginbench.solvers.newton.passes import press, pull_along
 from marginbench.solvers.newton.smoothing import LONGEST, Block, State, next_length
+from marginbench.solvers.newton.starts import SHRINK, start_on_samples
 from marginbench.solvers.newton.systems import along_b, factor, substitute
 
 FIRST_H = 0.1

@@ -205,7 +205,7 @@ def test_report_is_rebuilt_from_records_and_merges_runs(tmp_path, capsys):
 
 
 def test_a_problem_in_the_plane_is_drawn_by_run_and_by_report(tmp_path, capsys):
-    words = ["dataset=overlapping", "dataset.n=20", "dataset.d=2", "method=coordinate_descent", "figures=none"]
+    words = ["dataset=overlapping", "dataset.n=100", "dataset.d=2", "method=coordinate_descent", "figures=none"]
     assert main(["run", *words, f"out={tmp_path}"]) == 0
     (run,) = (tmp_path / "run").glob("2*")
     assert not (run / "figures").exists()

@@ -101,8 +101,10 @@ def test_a_cold_cell_of_a_path_is_the_plain_one_and_a_longer_path_goes_on(capsys
 
 
 def test_a_solver_in_one_file_declares_it_by_a_parameter(capsys):
-    Path("mine.py").write_text(OWN)
-    assert main(["run", *SMALL, PATH, "problem.bias=none", "solver=mine.py:Ascent", "budget.gap=1e-6", "name=it"]) == 0
+    Path("pa_mine.py").write_text(OWN)
+    assert (
+        main(["run", *SMALL, PATH, "problem.bias=none", "solver=pa_mine.py:Ascent", "budget.gap=1e-6", "name=it"]) == 0
+    )
     found = {(C, start): r for (_, C, start), r in rows("it").items()}
     assert {r.status for r in found.values()} == {"solved"}
     assert {r.info["began"] for (_, start), r in found.items() if start == "cold"} == {"nothing"}

@@ -14,7 +14,7 @@ ROWS = "y,a,b\n1,1,2\n-1,2,1\n1,{},1\n-1,3,1\n"
 SWEEPS = {
     "dataset.positive": ["dataset=digits", "dataset.positive=0,1,2"],
     "problem.weight": ["dataset=rare", "dataset.n=100", "problem.weight=balanced,null"],
-    "dataset.path": ["dataset=file", "dataset.path=a/x.csv,b/x.csv"],
+    "dataset.path": ["dataset=file", "method=sdca", "dataset.path=a/x.csv,b/x.csv"],
     "solver.batch": ["dataset=overlapping", "dataset.n=40", "method=pegasos", "solver.batch=4,8"],
     "problem.gamma": ["dataset=overlapping", "dataset.n=40", "problem.kernel=gaussian", "problem.gamma=0.1,1"],
     "budget.gap": ["dataset=overlapping", "dataset.n=40", "budget.gap=1e-2,1e-9"],
