@@ -15,7 +15,8 @@ Floats are exact rationals, and a float x is the ball (x, 0, 0). Why no ball eve
 5. Overflow cannot hide: s or p infinite makes t or e NaN, then r is NaN and stays NaN; `bounds` then says
    [-inf, inf].
 
-Nothing here may be compiled with fastmath: reassociation or contraction would undo (1).
+Nothing here may be compiled with fastmath: reassociation or contraction would undo (1). A function that says nothing
+gets from numba the flags of the one that it is first compiled for, so that all of these say it (`strict`).
 """
 
 import numpy as np
@@ -23,12 +24,14 @@ from numba import njit
 
 from marginbench.harness.model.problem import Array, Matrix
 
+strict = njit(cache=True, fastmath=False)
+
 SPLIT = 2.0**27 + 1.0
 SMALL = 2.0**-900
 TINY = 2.0**-899
 
 
-@njit(cache=True)
+@strict
 def two_sum(a, b):
     """(s, t): s = fl(a + b), s + t = a + b"""
     s = a + b
@@ -36,7 +39,7 @@ def two_sum(a, b):
     return s, (a - (s - z)) + (b - z)
 
 
-@njit(cache=True)
+@strict
 def two_product(a, b):
     """(p, e): p = fl(a b), p + e = a b"""
     p = a * b
@@ -49,7 +52,7 @@ def two_product(a, b):
     return p, a2 * b2 - (((p - a1 * b1) - a2 * b1) - a1 * b2)
 
 
-@njit(cache=True)
+@strict
 def _add(h, l, r, x):
     """ball + x"""
     h, t = two_sum(h, x)
@@ -57,7 +60,7 @@ def _add(h, l, r, x):
     return h, l, r + abs(t)
 
 
-@njit(cache=True)
+@strict
 def _add_product(h, l, r, a, b):
     """ball + a b"""
     if abs(a * b) < SMALL:
@@ -68,7 +71,7 @@ def _add_product(h, l, r, a, b):
     return h, l, r + abs(t)
 
 
-@njit(cache=True)
+@strict
 def _add_balls(h, l, r, x, z):
     """ball + x z for balls x, z, with |x| <= |x_h| + |x_l|"""
     h, l, r = _add_product(h, l, r, x[0], z[0])
@@ -81,14 +84,14 @@ def _add_balls(h, l, r, x, z):
     return h, l, r
 
 
-@njit(cache=True)
+@strict
 def _normal(h, l, r):
     """The same ball with h = fl(h + l)"""
     h, l = two_sum(h, l)
     return h, l, r
 
 
-@njit(cache=True)
+@strict
 def dot(x, z):
     """sum_i x_i z_i of two vectors of balls"""
     h, l, r = 0.0, 0.0, 0.0
@@ -97,7 +100,7 @@ def dot(x, z):
     return np.array(_normal(h, l, r))
 
 
-@njit(cache=True)
+@strict
 def times(x, z):
     """x_i z_i"""
     out = np.empty_like(x)
@@ -107,7 +110,7 @@ def times(x, z):
     return out
 
 
-@njit(cache=True)
+@strict
 def inverse(c):
     """1 / c_i for floats c_i > 0.
 
@@ -124,7 +127,7 @@ def inverse(c):
     return out
 
 
-@njit(cache=True)
+@strict
 def positive_part(x):
     """max(0, x_i), a function that never magnifies an error; 0 without error where x_i is negative for certain."""
     out = np.zeros_like(x)
@@ -136,7 +139,7 @@ def positive_part(x):
     return out
 
 
-@njit(cache=True)
+@strict
 def _short_of(data, indices, indptr, step, y, w, b, target, out):
     for i in range(y.size):
         h, l, r = _add(target, 0.0, 0.0, -y[i] * b)
@@ -145,7 +148,7 @@ def _short_of(data, indices, indptr, step, y, w, b, target, out):
         out[i] = _normal(h, l, r)
 
 
-@njit(cache=True)
+@strict
 def _weights(data, indices, indptr, step, v, out):
     for i in range(v.size):
         if v[i] != 0.0:

@@ -20,10 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
-strict = njit(cache=True, fastmath=False)
-"""Said aloud: without a word, numba gives a function the flags of the one that it is first compiled for."""
+from marginbench.harness.model.exact import strict
 
 LN2_HIGH = 6.93147180369123816490e-01
 LN2_LOW = 1.90821492927058770002e-10

