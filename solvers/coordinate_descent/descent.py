@@ -160,7 +160,7 @@ class Descent:
     def value(self) -> float:
         """What the sweep increases: D, less the two terms of the augmented Lagrangian in sum a_i y_i."""
         alpha, balance = self.alpha, float(self.alpha @ self.program.y) if self.rho > 0.0 else 0.0
-        D = float(alpha.sum()) - 0.5 * float(self.w @ self.w) - 0.5 * float(self.program.curvature @ alpha**2)
+        D = float(alpha.sum()) - 0.5 * float(self.w @ self.w) - 0.5 * float((self.program.curvature * alpha) @ alpha)
         return D - (self.b - 0.5 * self.rho * balance) * balance
 
     def extrapolate(self) -> None:
@@ -176,10 +176,10 @@ class Descent:
             return
         step, dw = alpha - last[0], w - last[1]
         balance = float(step @ P.y)
-        curve = float(dw @ dw) + self.rho * balance**2 + float(P.curvature @ step**2)
-        slope = float(step.sum() - w @ dw - P.curvature @ (step * alpha)) - b * balance
-        worth = 1e-3 * self.estimate + 1e-13 * self.scale  # less would be rounding, and disturb what has settled
-        if not slope > 0.0 or slope**2 <= 2.0 * curve * worth:
+        curve = float(dw @ dw) + self.rho * balance * balance + float((P.curvature * step) @ step)
+        slope = float(step.sum() - w @ dw - (P.curvature * step) @ alpha) - b * balance
+        worth = float(1e-3 * self.estimate + 1e-13 * self.scale)  # less is rounding, and disturbs what has settled
+        if not slope > 0.0 or slope * slope <= 2.0 * curve * worth:
             return
         t, before, moved = min(slope / curve, 1e6) if curve > 0.0 else 1e6, self.value(), np.flatnonzero(step)
         for _ in range(6):

@@ -100,7 +100,8 @@ def projected_search(face: Face, alpha: Array, g: Array, s: Array, d: int) -> tu
         change = np.clip(alpha + s, 0.0, face.upper) - alpha
         slope = float(g @ change)
         balance = face.pull(change, pulled)
-        curve = float(pulled @ pulled) + face.rho * balance**2 + float(face.curvature @ change**2)
+        # At a hard margin that does not exist alpha grows until its square overflows: 0 times that must be 0.
+        curve = float(pulled @ pulled) + face.rho * balance * balance + float((face.curvature * change) @ change)
         part = min(1.0, -slope / curve) if curve > 0.0 else 1.0
         if slope < 0.0 and part > 0.3:
             moved = np.clip(alpha + s, 0.0, face.upper) if part == 1.0 else alpha + part * change

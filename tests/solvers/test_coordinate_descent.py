@@ -217,3 +217,18 @@ def test_where_w_at_the_bound_is_too_long_the_start_is_0(lopsided):
     else:
         X += 3.0 * y[:, None]
     assert at_bound(program_of(Problem(X, y, 1e-2, "none")), ALONE) is None
+
+
+def test_multipliers_whose_squares_overflow_break_no_larger_step():
+    """A row of zeros at a hard margin: its multiplier grows for as long as there is time."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.resize([1.0, -1.0], 40)
+    X[3] = 0.0
+    state = Descent(BoxDual(X, y, np.full(40, np.inf), np.zeros(40), False), seed=0)
+    state.sweep()
+    state.remember()
+    state.alpha[3] = 1e200
+    state.extrapolate()
+    state.step_on_face(state.free(), limit=2)
+    assert np.isfinite(state.alpha).all()
+    assert np.isfinite(state.w).all()
