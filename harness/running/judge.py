@@ -52,13 +52,21 @@ class Clock:
     allowed: float = FIXED
     threads: int = 1
     """That the solver may use: their CPU seconds add up to so many times the wall's."""
+    most: tuple[float, float] = (0.0, 0.0)
+    """What was charged last."""
 
     def charged(self, step: Step) -> tuple[float, float]:
-        """(wall, CPU) seconds up to this step.
+        """(wall, CPU) seconds up to this step, never less than up to the one before.
 
         The judge may have to wait for its turn on a busy machine, in which the solver does not work: that is excused
         up to a point. Work that the solver's own clock has not seen is not.
         """
+        found = self._found(step)
+        self.most = max(self.most[0], found[0]), max(self.most[1], found[1])
+        return self.most
+
+    def _found(self, step: Step) -> tuple[float, float]:
+        """By the sums alone. What one step cannot excuse the next one may, so that these can run back."""
         inside, explained = step.seconds, self.allowed + SHARE * self.outside
         worked, waited = (
             self.cpu - self.threads * inside > explained,
