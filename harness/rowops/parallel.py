@@ -8,6 +8,9 @@ Same bits     A part is a run of rows that depends on the number of rows and of 
 When          A pass is done in parts where it takes `WORTH` or more. Below, waking a thread costs more than it saves.
 Threads       are Python's, in kernels compiled with `nogil=True`. They start with the first pass that is worth it and
               end with the team: a process that is forked from must have one thread.
+Who is free   Copies and margins, where no sum goes over rows, are cut into pieces that are taken by whoever is free: to
+              write to new memory takes several times as long as to old, and one thread may have all that is new.
+Libraries     BLAS keeps to one thread while there are others of ours: a part that calls it has one core.
 Cores         Where the process is confined to as many cores as there are threads, each thread stays on its own: small
               data, which one thread does alone, would pay for moving between them.
 In kernels    `meet(barrier, part)` waits until all threads of a pass have come so far, at a tenth of the cost of waking
@@ -15,15 +18,18 @@ In kernels    `meet(barrier, part)` waits until all threads of a pass have come 
 """
 
 import ctypes
+import itertools
 import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
 from llvmlite.binding import address_of_symbol
 from numba import njit, types
+from threadpoolctl import ThreadpoolController
 
 from marginbench.harness.rowops.passes import (
     Room,
@@ -43,6 +49,9 @@ WORTH = 500_000
 ENTRY, NONZERO, ROW, NUMBER = 0.35, 1.0, 5.0, 4.0
 """Nanoseconds of a pass, about: for an entry of dense rows, a non-zero, a row, and a number copied from anywhere, which
 is seldom in the cache."""
+
+PIECES = 8
+"""For each thread, of what is taken by whoever is free."""
 
 BARRIERS = address_of_symbol("pthread_barrier_wait") is not None
 """Whether the system has barriers. Where it has not (macOS), a team does everything in one part."""
@@ -98,6 +107,12 @@ def pass_cost(rows: Dense | CSR) -> float:
     return NONZERO * rows.data.size + ROW * (rows.indptr.size - 1)
 
 
+@cache
+def libraries() -> ThreadpoolController:
+    """Those of linear algebra. They are looked for once: it takes a millisecond."""
+    return ThreadpoolController().select(user_api="blas")
+
+
 class Team:
     """threads: how many, the caller's own among them."""
 
@@ -105,6 +120,7 @@ class Team:
         self.threads = threads if BARRIERS else 1
         self._members: list[Member] = []
         self._cores: list[int] = []
+        self._libraries: Any = None
 
     def __enter__(self) -> Self:
         if self.threads > 1 and hasattr(os, "sched_getaffinity"):
@@ -118,6 +134,9 @@ class Team:
         for member in self._members:
             member.end()
         self._members.clear()
+        if self._libraries:
+            self._libraries.restore_original_limits()
+            self._libraries = None
         if self._cores:
             os.sched_setaffinity(0, self._cores)
             self._cores = []
@@ -131,6 +150,7 @@ class Team:
         """[do(0), do(1), ...], all at the same time; do(0) in the caller's thread."""
         if parts == 1:
             return [do(0)]
+        self._libraries = self._libraries or libraries().limit(limits=1)
         while len(self._members) < parts - 1:
             self._members.append(Member(self._cores[len(self._members) + 1 :][:1]))
         for part, member in enumerate(self._members[: parts - 1], start=1):
@@ -148,10 +168,20 @@ class Team:
         """do(start, end) for each part of n rows; what they return, in order."""
         return self.each(parts, lambda part: do(*part_of(n, parts, part)))
 
+    def spread(self, n: int, cost: float, do: Callable[[int, int], None]) -> None:
+        """do(start, end) for pieces of n rows that together are all of them. cost: of all, in nanoseconds."""
+        parts = self.parts(cost)
+        pieces, turns = PIECES * parts if parts > 1 else 1, itertools.count()
+
+        def in_turn(_: int) -> None:
+            while (piece := next(turns)) < pieces:
+                do(*part_of(n, pieces, piece))
+
+        self.each(parts, in_turn)
+
     def margins(self, rows, y, w, b, m) -> None:
         """m_i = y_i (x_i . w + b)"""
-        parts = self.parts(pass_cost(rows))
-        self.over(m.size, parts, lambda start, end: margins_of_some(rows, y, w, b, m, start, end))
+        self.spread(m.size, pass_cost(rows), lambda start, end: margins_of_some(rows, y, w, b, m, start, end))
 
     def combine(self, rows, y, alpha, w) -> float:
         """w += sum_i alpha_i y_i x_i; returns sum_i alpha_i y_i."""
@@ -166,8 +196,7 @@ class Team:
     def take(self, rows, index, room: Room | None = None):
         """The rows of `index`, copied to lie side by side."""
         out = space_for(rows, index, room or Room(), self._offsets)
-        parts = self.parts(pass_cost(out))
-        self.over(index.size, parts, lambda start, end: copy_rows(rows, index, out, start, end))
+        self.spread(index.size, pass_cost(out), lambda start, end: copy_rows(rows, index, out, start, end))
         return frozen(out)
 
     def _offsets(self, indptr, index, out) -> int:
@@ -184,21 +213,22 @@ class Team:
     def gather(self, values, index):
         """values[index]"""
         out = np.empty(index.size, values.dtype)
-        self._numbers(index.size, lambda start, end: gather(values, index[start:end], out[start:end]))
+        self.spread(
+            index.size, NUMBER * index.size, lambda start, end: gather(values, index[start:end], out[start:end])
+        )
         return out
 
     def scatter(self, values, index, out) -> None:
         """out[index] = values; no index occurs twice."""
-        self._numbers(index.size, lambda start, end: scatter(values[start:end], index[start:end], out))
+        self.spread(
+            index.size, NUMBER * index.size, lambda start, end: scatter(values[start:end], index[start:end], out)
+        )
 
     def copy(self, values):
         """values.copy(). Most of its time is the system's, which hands out the pages that are written to."""
         out = np.empty_like(values)
-        self._numbers(values.size, lambda start, end: np.copyto(out[start:end], values[start:end]))
+        self.spread(values.size, NUMBER * values.size, lambda start, end: np.copyto(out[start:end], values[start:end]))
         return out
-
-    def _numbers(self, n: int, do: Callable[[int, int], Any]) -> None:
-        self.over(n, self.parts(NUMBER * n), do)
 
 
 ALONE = Team()

@@ -37,6 +37,7 @@ from marginbench.harness.cell.measure import pass_seconds
 from marginbench.harness.model.problem import Matrix, Problem
 from marginbench.harness.records.codec import dumps
 from marginbench.harness.rowops import margins, rows_of
+from marginbench.harness.rowops.parallel import libraries
 from marginbench.harness.running import data_process, judge, solver_process  # noqa: F401 - forks find them imported
 from marginbench.harness.running.confinement import LINUX, PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, process_control
 from marginbench.harness.running.exchange import exactly
@@ -88,6 +89,7 @@ def _rehearse() -> None:
         pass_seconds(problem, least=0.0)
         margins(rows_of(problem.X), y, np.zeros(2), 0.0, np.zeros(2))
     threadpool_info()
+    libraries()
 
 
 def _read_only(X: Matrix) -> Matrix:

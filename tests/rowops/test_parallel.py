@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from marginbench.harness.rowops import ALONE, Team, combine, margins, parallel, part_of, pass_cost, rows_of, take
 
@@ -83,6 +84,34 @@ def test_threads_start_with_the_first_pass_that_is_worth_it_and_end_with_the_tea
         team.margins(rows, y, w, 0.0, m)
         assert threading.active_count() == before + 2
     assert threading.active_count() == before
+
+
+def test_what_no_sum_goes_over_is_done_piece_by_piece_each_row_once():
+    times, pieces = np.zeros(1000, int), []
+
+    def count(start, end):
+        pieces.append((start, end))
+        times[start:end] += 1
+
+    for threads in (1, 3):
+        with Team(threads) as team:
+            team.spread(1000, 1.0, count)
+        assert (times == 1).all()
+        assert len(pieces) == (1 if threads == 1 else threads * parallel.PIECES)
+        times[:] = 0
+        pieces.clear()
+
+
+def test_libraries_keep_to_one_thread_while_a_team_has_others():
+    def numbers():
+        return {found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        before = numbers()
+        with Team(2) as team:
+            assert numbers() == before
+            assert team.each(2, lambda part: numbers()) == [{1}, {1}]
+        assert numbers() == before == {2}
 
 
 def test_an_error_in_any_part_is_raised_and_the_team_goes_on():
