@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-import numpy as np
-
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.printable import printable
 from marginbench.harness.records.record import Record
@@ -44,27 +42,6 @@ def seconds(record: Record) -> float | None:
 
 def succeeded(record: Record) -> bool:
     return status_of(record.status).success
-
-
-def median(values: Any) -> Any:
-    """The median of runs, everywhere in tables and report: of an even number the upper one, so that half of the runs is
-    not enough; of none infinity. Of an array, along its last axis. Ratios have a `median_ratio`."""
-    found = np.sort(np.asarray(values, dtype=float), axis=-1)
-    if not found.shape[-1]:
-        return math.inf
-    middle = found[..., found.shape[-1] // 2]
-    return float(middle) if found.ndim == 1 else middle
-
-
-def median_ratio(ratios: Any) -> Any:
-    """The median of ratios, everywhere in tables and report: of an even number the geometric mean of the middle two, so
-    that a over b is 1 / (b over a). Infinity where one of the two is; of none infinity. Along the last axis."""
-    found = np.sort(np.asarray(ratios, dtype=float), axis=-1)
-    size = found.shape[-1]
-    if not size:
-        return math.inf
-    middle = np.sqrt(found[..., (size - 1) // 2] * found[..., size // 2])
-    return float(middle) if found.ndim == 1 else middle
 
 
 def cost(record: Record) -> float:

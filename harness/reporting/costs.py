@@ -29,8 +29,9 @@ from marginbench.harness.reporting.accuracy import (
     given_seconds,
     limit,
 )
-from marginbench.harness.reporting.comparison import median, number
+from marginbench.harness.reporting.comparison import number
 from marginbench.harness.reporting.coverage import Question
+from marginbench.harness.reporting.medians import median
 
 RESAMPLES = 1000
 LEAST = 1e-9
@@ -52,7 +53,7 @@ class Costs:
 
     @cached_property
     def t(self) -> np.ndarray:
-        """[p, s], by the one definition of a median: `comparison.median`."""
+        """[p, s], by the one definition of a median: `medians.median`."""
         found = np.full(self.count.shape, math.nan)
         asked = self.count > 0
         found[asked] = self.values[self.first[asked] + self.count[asked] // 2]

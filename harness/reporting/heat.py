@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from marginbench.harness.reporting.comparison import Task, median_ratio, number, representative
+from marginbench.harness.reporting.comparison import Task, number, representative
 from marginbench.harness.reporting.costs import LEAST, Costs
 from marginbench.harness.reporting.coverage import Question
+from marginbench.harness.reporting.medians import median_ratio
 
 FEATURES = ("n", "d", "density", "C")
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from marginbench.harness.reporting.accuracy import CHOICES, CLOCK_NAMES, CLOCKS, accuracy_text
 from marginbench.harness.reporting.analysis import Analysis, Section, Study
-from marginbench.harness.reporting.comparison import Task, median_ratio, number, representative
+from marginbench.harness.reporting.comparison import Task, number, representative
 from marginbench.harness.reporting.heat import FEATURES
+from marginbench.harness.reporting.medians import median_ratio
 from marginbench.harness.reporting.numbers import count, written
 from marginbench.harness.reporting.page_data import all_rounded, rounded
 from marginbench.harness.reporting.ranking import SHIFTS, Rank

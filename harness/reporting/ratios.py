@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from marginbench.harness.reporting.comparison import median_ratio
 from marginbench.harness.reporting.costs import LEAST, RESAMPLES, Costs
+from marginbench.harness.reporting.medians import median_ratio
 from marginbench.harness.reporting.resampling import (
     FAILURE,
     Interval,

@@ -116,7 +116,7 @@ def median_interval(logs: np.ndarray, clusters: np.ndarray) -> tuple[float, floa
     passed = np.cumsum(weights(c)[:, which[order]], axis=1)
     size = passed[:, -1:]
     lower, upper = (logs[order][(passed <= place).sum(axis=1)] for place in ((size - 1) // 2, size // 2))
-    resampled = 0.5 * (lower + upper)  # as `comparison.median_ratio`
+    resampled = 0.5 * (lower + upper)  # as `medians.median_ratio`
     low, high = np.percentile(resampled, [_tails(c)[1], 100.0 - _tails(c)[1]])
     return float(low), float(high)
 

@@ -22,7 +22,8 @@ from scipy.special import stdtrit
 
 from marginbench.harness.records.record import Record
 from marginbench.harness.reporting import variation
-from marginbench.harness.reporting.comparison import Comparison, median, natural, number, seconds, succeeded
+from marginbench.harness.reporting.comparison import Comparison, natural, number, seconds, succeeded
+from marginbench.harness.reporting.medians import median
 from marginbench.harness.reporting.tables import count, markdown_line
 
 FEWEST = 3

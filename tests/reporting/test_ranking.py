@@ -9,9 +9,10 @@ from timed_records import timed
 
 from marginbench.harness.records.run_folder import about_run
 from marginbench.harness.reporting.analysis import analysis
-from marginbench.harness.reporting.comparison import Comparison, median_ratio
+from marginbench.harness.reporting.comparison import Comparison
 from marginbench.harness.reporting.failures import counted, failures, same
 from marginbench.harness.reporting.heat import spearman
+from marginbench.harness.reporting.medians import median_ratio
 from marginbench.harness.reporting.profiles import data_profile, performance_profile, target_profile
 from marginbench.harness.reporting.provenance import provenance
 from marginbench.harness.reporting.ranking import first_share, par, ranking, shifted_geometric_mean

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from marginbench.harness.reporting.comparison import median, median_ratio
 from marginbench.harness.reporting.costs import median_cdf
+from marginbench.harness.reporting.medians import median, median_ratio
 from marginbench.harness.reporting.resampling import (
     FAILURE,
     Interval,

@@ -12,7 +12,8 @@ from sample_records import OPTIMUM, failure, solved
 from marginbench.harness.records.record import Record
 from marginbench.harness.reporting import effects, file_names, frontier_table, report, tables
 from marginbench.harness.reporting.analysis import analysis
-from marginbench.harness.reporting.comparison import Comparison, median, representative
+from marginbench.harness.reporting.comparison import Comparison, representative
+from marginbench.harness.reporting.medians import median
 from marginbench.harness.reporting.terminal import terminal
 
 CELL = {
