@@ -17,7 +17,7 @@ from marginbench.harness.old_names import current_name
 from marginbench.harness.records.compact import compact
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.status import status_of
-from marginbench.harness.reporting.comparison import cost, number
+from marginbench.harness.reporting.comparison import cost, number, refuted
 from marginbench.harness.reporting.variation import part
 
 ACCURACIES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
@@ -91,7 +91,7 @@ def arrivals(r: Record, known: Bounds) -> np.ndarray:
     errors, wall, cpu = _curve(r, known)
     near = errors[None, :] <= np.array(ACCURACIES)[:, None]
     found = [np.where(near, clock, math.inf).min(axis=1, initial=math.inf) for clock in (wall, cpu)]
-    spent, build = cost(r), number(r.build_seconds) or 0.0
+    spent, build = math.inf if refuted(r, known) else cost(r), number(r.build_seconds) or 0.0
     as_asked = spent, build + (spent - build) * _cpu_share(r) if math.isfinite(spent) else math.inf
     return np.column_stack([np.append(times, last) for times, last in zip(found, as_asked, strict=True)])
 

@@ -44,6 +44,11 @@ def succeeded(record: Record) -> bool:
     return status_of(record.status).success
 
 
+def refuted(record: Record, known: Bounds) -> bool:
+    """Whether it says that there is no solution, though a point with a finite P is proven."""
+    return status_of(record.status).no_solution and known.upper < math.inf
+
+
 def cost(record: Record) -> float:
     """Seconds of a run that succeeded; infinity for a failure."""
     spent = seconds(record)
@@ -113,8 +118,13 @@ class Task:
 
     @property
     def impossible(self) -> bool:
-        """Proven to have no solution."""
-        return any(status_of(r.status).no_solution for r in self.records)
+        """Proven to have no solution, by a reference or by a row, and no point speaks against it."""
+        proven = self.bounds.infeasible or any(status_of(r.status).no_solution for r in self.records)
+        return proven and self.bounds.upper == math.inf
+
+    def good(self, runs: Sequence[Record]) -> int:
+        """How many of these runs on it succeeded. A proof that a point refutes is no success."""
+        return sum(succeeded(r) and not refuted(r, self.bounds) for r in runs)
 
     @property
     def family(self) -> str:
@@ -259,15 +269,15 @@ class Comparison:
     def contradictions(self) -> list[Record]:
         """Rows that contradict what is proven of the same problem: one of the two certificates is false.
 
-        P below a proven D, D above the P of a reference, or `infeasible` where a hyperplane separates the data.
+        P below a proven D, D above the P of a reference, or no solution where a hyperplane separates the data.
         """
         return [r for r in self.records if self.contradiction(r)]
 
     def contradiction(self, r: Record) -> str:
         """What a row says against what is proven, in words; "" where it does not."""
         known, own = self.bounds[r.problem], own_bounds(r)
-        if r.status == "infeasible" and known.upper < math.inf:
-            return f"infeasible, though a point with P = {known.upper!r} is proven"
+        if refuted(r, known):
+            return f"{r.status}, though a point with P = {known.upper!r} is proven"
         if own.upper < known.lower:
             return known.contradiction(own)
         return self.references.get(r.problem, Bounds()).contradiction(own)

@@ -8,6 +8,7 @@ from tabulate import tabulate
 from marginbench.harness.printable import printable
 from marginbench.harness.reporting.accuracy import accuracy_text
 from marginbench.harness.reporting.analysis import Analysis, Section
+from marginbench.harness.reporting.conditions import contradicting
 from marginbench.harness.reporting.failures import FailureGroup
 from marginbench.harness.reporting.ranking import shift_of
 from marginbench.harness.reporting.tables import time_text
@@ -26,6 +27,9 @@ def conclusion(found: Analysis, width: int = 80) -> str:
     for section in compared:
         named = f"{section.study.question.name}:" if len(compared) > 1 else ""
         parts.append(_joined(_wrapped(named, width), _answer(section, width), [""], _ranking(section, width)))
+    said = {id(r) for section in compared for row in section.study.question.runs for cell in row for r in cell}
+    if unsaid := [r for r in found.comparison.contradictions if id(r) not in said]:
+        parts.append(_joined(_wrapped(f"warning: {contradicting(unsaid)}", width)))
     parts.append(_joined(_failures(found.failures, width)))
     return "\n\n".join(part for part in parts if part)
 

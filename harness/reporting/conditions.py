@@ -73,8 +73,7 @@ def warnings(records: Sequence[Record], contradictions: Sequence[Record]) -> tup
     """One sentence each, none where all is well."""
     found, ours = [], {id(r) for r in records}
     if against := [r for r in contradictions if id(r) in ours]:
-        rows = count(len(against), "row")
-        found.append(f"Contradiction: {rows} against what is proven of the same problem: {_who(against)}.")
+        found.append(contradicting(against))
     if wrong := [r for r in records if r.status == "wrong"]:
         found.append(f"Wrong: {count(len(wrong), 'run')} claimed an optimum that is none: {_who(wrong)}.")
     gaps = Counter(accuracy_text(asked_gap(r)) for r in records if asked_gap(r) > 0.0)
@@ -89,6 +88,10 @@ def warnings(records: Sequence[Record], contradictions: Sequence[Record]) -> tup
     if several := machines(records):
         found.append(f"{several[0].upper()}{several[1:]}.")
     return tuple(found)
+
+
+def contradicting(rows: Sequence[Record]) -> str:
+    return f"Contradiction: {count(len(rows), 'row')} against what is proven of the same problem: {_who(rows)}."
 
 
 def coverage_warnings(question: Question, coverage: Coverage) -> tuple[str, ...]:

@@ -4,7 +4,8 @@ import math
 
 from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.records.record import Record
-from marginbench.harness.reporting.comparison import number, succeeded
+from marginbench.harness.records.status import status_of
+from marginbench.harness.reporting.comparison import number, refuted, succeeded
 
 LAST = 1_000_000
 
@@ -19,8 +20,9 @@ def lesson(r: Record) -> tuple[int, str]:
 
 def found_sentence(r: Record, known: Bounds, kinds: str) -> str:
     """What came out, with numbers. kinds: a letter for each row that is drawn, as in `planes.KINDS`."""
-    if r.status in ("infeasible", "unbounded"):
-        return "Proven: no hyperplane separates these rows."
+    if status_of(r.status).no_solution:
+        false = "It said that no hyperplane separates these rows; another method found one that does."
+        return false if refuted(r, known) else "Proven: no hyperplane separates these rows."
     counts = {letter: kinds.count(letter) for letter in "miw"}
     norm = number(r.info.get("w_norm"))
     if math.inf == r.C:

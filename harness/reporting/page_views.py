@@ -18,6 +18,7 @@ from marginbench.harness.reporting.comparison import (
     Task,
     natural,
     number,
+    refuted,
     representative,
     seconds,
     succeeded,
@@ -37,7 +38,7 @@ def problem(task: Task) -> dict[str, Any]:
                 "label": label,
                 "r": chosen,
                 "runs": len(runs),
-                "good": sum(map(succeeded, runs)),
+                "good": task.good(runs),
                 "status": worst(r.status for r in runs),
                 "suboptimality": task.bounds.suboptimality(chosen.primal),
             }
@@ -63,8 +64,7 @@ def status_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """Problems grouped by data set: of each method the worst status, what to write, the message."""
     lines: list[dict[str, Any]] = []
     for k, task in enumerate(comparison.tasks):
-        cells = [_status_cell(runs) if (runs := task.runs.get(label)) else None for label in comparison.methods]
-        good = sum(map(succeeded, task.records))
+        cells = [_status_cell(task, runs) if (runs := task.runs.get(label)) else None for label in comparison.methods]
         told = task.title[len(task.sample.dataset) + 2 :]
         lines.append(
             {
@@ -72,7 +72,7 @@ def status_rows(comparison: Comparison) -> list[dict[str, Any]]:
                 "dataset": task.sample.dataset,
                 "told": told,
                 "cells": cells,
-                "good": good,
+                "good": task.good(task.records),
                 "all": len(task.records),
             }
         )
@@ -81,15 +81,17 @@ def status_rows(comparison: Comparison) -> list[dict[str, Any]]:
 
 def status_totals(comparison: Comparison) -> list[tuple[int, int]]:
     """Of each method: runs that succeeded, and all of them."""
-    asked: dict[str, list[Record]] = defaultdict(list)
-    for label, r in zip(comparison.labels, comparison.records, strict=True):
-        asked[label].append(r)
-    return [(sum(map(succeeded, asked[label])), len(asked[label])) for label in comparison.methods]
+    found = dict.fromkeys(comparison.methods, (0, 0))
+    for task in comparison.tasks:
+        for label, runs in task.runs.items():
+            good, asked = found[label]
+            found[label] = good + task.good(runs), asked + len(runs)
+    return list(found.values())
 
 
-def _status_cell(runs: list[Record]) -> dict[str, Any]:
-    status, chosen, good = worst(r.status for r in runs), representative(runs), sum(map(succeeded, runs))
-    shown = status.replace("_", " ")
+def _status_cell(task: Task, runs: list[Record]) -> dict[str, Any]:
+    status, chosen, good = worst(r.status for r in runs), representative(runs), task.good(runs)
+    shown = "contradicted" if refuted(chosen, task.bounds) else status.replace("_", " ")
     if good == len(runs):
         shown = tables.time_text(seconds(chosen)) or status
     elif good:  # the gap of a run that succeeded would look like a failure that is none

@@ -8,8 +8,9 @@ import pytest
 from sample_records import a_run, failure, hostile_run, solved
 from timed_records import simulated, timed
 
+from marginbench.harness.model.bounds import Bounds
 from marginbench.harness.reporting.accuracy import CHOICES, CLOCKS
-from marginbench.harness.reporting.analysis import Section, Study, analysis
+from marginbench.harness.reporting.analysis import Analysis, Section, Study, analysis
 from marginbench.harness.reporting.ratios import BEST, Pair
 
 INF = math.inf
@@ -98,6 +99,27 @@ def test_no_solution_and_separation_have_tables_of_their_own():
     assert [s.question.name for s in found.studies] == ["soft margin"]
     assert [(p.method, p.proven) for p in found.proofs] == [("proves", True), ("slow", False)]
     assert [(s.method, s.separated, s.updates) for s in found.separations] == [("perceptron", True, 7)]
+
+
+def false_proof() -> Analysis:
+    """`claims` says that there is no hyperplane; a point of `good` is one."""
+    hard = {"C": INF, "dataset": "d", "hash": "f", "solve_seconds": 0.01}
+    return analysis([timed("good", "d", 0.5, INF), failure("infeasible", "claims", "d-Cinf-none-hinge", **hard)])
+
+
+def test_a_problem_is_proven_to_have_no_solution_only_where_no_point_speaks_against_it():
+    found = false_proof()
+    assert found.proofs == []
+    (study,) = found.studies
+    assert [(rank.method, rank.reached) for rank in study.section(None).ranking] == [("good", 1), ("claims", 0)]
+    assert study.warnings[0] == "Contradiction: 1 row against what is proven of the same problem: claims (1)."
+    assert found.comparison.tasks[0].good(found.comparison.records) == 1
+
+
+def test_a_reference_that_proves_no_solution_outweighs_the_point_of_a_row():
+    found = analysis(false_proof().comparison.records, {"d-Cinf-none-hinge": Bounds(INF, INF, "stored")})
+    assert {(p.method, p.proven) for p in found.proofs} == {("claims", True), ("good", False)}
+    assert [r.method for r in found.comparison.contradictions] == ["good"]
 
 
 # -- times -----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """The end of a run on a terminal: the answer in words, a ranking, failures grouped, in eighty columns."""
 
+import math
+
 import pytest
-from sample_records import HOSTILE, a_run, failure
+from sample_records import HOSTILE, a_run, failure, solved
 
 from marginbench.harness.reporting.analysis import analysis
 from marginbench.harness.reporting.conclusion import conclusion
@@ -34,3 +36,11 @@ def test_failures_of_one_kind_are_one_line():
 
 def test_a_single_cell_needs_no_conclusion():
     assert conclusion(analysis(a_run(1)[:1]), 80) == ""
+
+
+def test_a_contradiction_is_said_where_nothing_is_compared_too():
+    """The perceptron separates, so that it is not ranked; its point is a proof all the same."""
+    hard = {"C": math.inf, "dataset": "d"}
+    point = solved("perceptron", "p", info={"judge": "separation"}, **hard)
+    text = conclusion(analysis([point, failure("infeasible", "claims", "p", hash="f", **hard)]), 1000)
+    assert "warning: Contradiction: 1 row against what is proven of the same problem: claims (1)." in text

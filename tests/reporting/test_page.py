@@ -165,6 +165,11 @@ def test_a_contradiction_says_what_contradicts_what():
     assert "infeasible, though a point with P = 40.0" in text
     assert "P = 1.0 is below the proven lower bound" in text
     assert text.count("one of the two certificates is false") == 1
+    assert "proven to have no solution" not in text
+    assert "Problems without a solution" not in text
+    line, _ = page_views.status_rows(Comparison.of(records))
+    assert [cell and cell["shown"] for cell in line["cells"]] == ["contradicted", "100 ms", None]
+    assert (line["good"], line["all"]) == (1, 2)
 
 
 def test_the_page_names_figures_only_where_there_are_some(tmp_path):
