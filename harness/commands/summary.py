@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from marginbench.harness.commands.colours import spans
 from marginbench.harness.errors import InputError
 from marginbench.harness.interruption import undisturbed
 from marginbench.harness.printable import behind, printable_lines
 from marginbench.harness.records.machine import machines
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.run_folder import about_run, write_state
-from marginbench.harness.records.status import STATUSES, TONES, status_of
+from marginbench.harness.records.status import status_of
 from marginbench.harness.references.library import bounds_of
 
 POSSIBLE = {"figures": ("none", "svg", "all"), "table": ("short", "full")}
@@ -107,9 +108,8 @@ def show(*texts: str) -> None:
     for text in texts:
         line = Text(printable_lines(text))
         if console.is_terminal:
-            for status in STATUSES.values():
-                line.highlight_regex(rf"(?<![\w-]){status.name}(?![\w-])", TONES[status.tone])
-            line.highlight_regex(r"(?m)^warning:", TONES["short"])
+            for begin, end, colour in spans(line.plain):
+                line.stylize(colour, begin, end)
         console.print(line)
 
 
