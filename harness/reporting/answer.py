@@ -50,7 +50,8 @@ def headline(accuracy: float | None, clock: str, problems: int, ranks: Sequence[
         return f"{on}, {lead.method} reached it on {lead.reached}; no other method was asked them all."
     rival = max(ranks, key=lambda r: (r.fastest, -r.place))
     if rival.fastest == lead.fastest:
-        return f"{on}, {_fastest(lead, problems)}."
+        equal = [rank.method for rank in ranks[1:] if rank.fastest == lead.fastest]
+        return f"{on}, {_fastest(lead, problems)}{f', as often as {_joined(equal)}' if equal else ''}."
     more = lead.reached > rival.reached
     why = f"it got there on {_all_of(lead.reached, problems)}" if more else "its mean is the smallest"
     return f"{on}, {_fastest(rival, problems)}; {lead.method} ranks first: {why}."
@@ -61,6 +62,10 @@ def _fastest(rank: Rank, problems: int) -> str:
         return f"{rank.method} was fastest"
     reached = "" if rank.reached == problems else f" and reached it on {rank.reached}"
     return f"{rank.method} was fastest on {_all_of(rank.fastest, problems)}{reached}"
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def _all_of(k: int, problems: int) -> str:

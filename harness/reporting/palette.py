@@ -1,6 +1,7 @@
 """One look for each method in every figure of a report: a colour, a dash, a marker.
 
-The colours can be told apart with any colour vision (Okabe and Ito 2008, two of them changed for contrast on white).
+The colours can be told apart with any colour vision (Okabe and Ito 2008, their yellow and sky blue exchanged for
+wine and grey: one is faint on white, the other too near to blue).
 Beyond eight methods the dash changes too, and the marker says the same without colour. Methods that differ in one
 number alone are ordered by it, from dark to light.
 """
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 from marginbench.harness.reporting.comparison import NUMBER, Comparison
 
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#767676"]
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#000000", "#882255", "#767676"]
 DASHES: list[tuple[float, ...]] = [(), (5, 2), (1.5, 1.5), (7, 2, 1.5, 2)]
 """Lengths of ink and of nothing, in line widths; none: a full line."""
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "p"]

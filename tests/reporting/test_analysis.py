@@ -309,6 +309,8 @@ def test_who_is_fastest_most_often_and_who_ranks_first_are_both_named():
     assert section(records).answer.headline == (
         "To 1e-6 on 3 problems, quick was fastest on 2; even ranks first: its mean is the smallest."
     )
+    records += [timed(m, "d3", t) for m, t in (("quick", 0.2), ("even", 0.1))]
+    assert section(records).answer.headline == "To 1e-6 on 4 problems, even was fastest on 2, as often as quick."
 
 
 def test_many_problems_tell_what_no_single_cell_can():

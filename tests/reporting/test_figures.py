@@ -93,7 +93,10 @@ def test_a_sweep_over_numbers_goes_from_dark_to_light_in_their_order():
 
 def test_no_chart_is_empty_and_none_is_of_what_cannot_be():
     infinite = {"C": float("inf"), "dataset": "mixed"}
-    hopeless = [failure("infeasible", "a", "q", **infinite), solved("perceptron", "q", **infinite, gap=None)]
+    hopeless = [
+        failure("infeasible", "a", "q", **infinite),
+        solved("slow", "q", status="timeout", **infinite, gap=None, primal=None),
+    ]
     lonely = [failure("timeout", "late", "r")]
     found = drawn([*a_run(), *hopeless, *lonely])
     assert not [name for name in found if "mixed" in name]

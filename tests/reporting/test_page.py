@@ -172,6 +172,16 @@ def test_a_contradiction_says_what_contradicts_what():
     assert (line["good"], line["all"]) == (1, 2)
 
 
+def test_a_proof_that_there_is_no_solution_has_no_support_vectors():
+    """Its w may be zero: `0 % right` would be a number without meaning."""
+    said = {"C": math.inf, "train_accuracy": 0.125, "sv_wrong": 731}
+    records = [failure(status, "m", status, hash=status, **said) for status in ("infeasible", "timeout")]
+    made = report.page(records, "t", "c")
+    for task in made.comparison.tasks:
+        text = made._problem(1, task, "report.html")
+        assert ("731" in text, "12.5 %" in text) == (not task.impossible,) * 2
+
+
 def test_the_page_names_figures_only_where_there_are_some(tmp_path):
     assert "figures/" not in report.write(a_run(), tmp_path, "t", "c", figures="none").read_text()
     made = report.page(a_run(), "t", "c")
