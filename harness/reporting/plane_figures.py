@@ -128,7 +128,7 @@ def _entries(plane: Plane) -> dict[str, Any]:
     if any(answer.band for answer in plane.answers):
         entries["margin"] = Patch(color="#E3E7EC")
     if any(len(answer.iterates) > 1 for answer in plane.answers):
-        entries["on its way (the later, the darker)"] = Line2D([], [], color="#882255", linewidth=0.8, alpha=0.6)
+        entries["on its way (the later, the stronger)"] = Line2D([], [], color="#882255", linewidth=0.8, alpha=0.6)
     return entries
 
 

@@ -269,18 +269,55 @@ def test_without_scripts_every_table_is_there(chromium, small):
     assert page.locator("section.card:visible:not(:has(table, p, ul))").count() == 0
 
 
-def test_print_names_its_settings_and_cuts_no_column(visit, small):
-    page = visit.open(small)
-    page.locator("#accuracy button", has_text="1e-4").click()
-    page.set_viewport_size({"width": 1040, "height": 720})  # A4 on its side, within its margins
+WITHIN = 1039
+"""A4 on its side, 297 mm less two margins of 11 mm, in pixels. What is wider makes the browser shrink every page."""
+
+
+def in_print(page):
+    page.set_viewport_size({"width": WITHIN, "height": 720})
     page.emulate_media(media="print")
-    assert page.locator(".scope:visible").first.inner_text().startswith("To 1e-4, wall time")
-    assert page.locator(".setting:visible").count() > 0
+
+
+def test_print_names_its_settings(visit, sweep):
+    page = visit.open(sweep)
+    page.locator("#accuracy button", has_text="1e-4").click()
+    page.locator("#clock button", has_text="CPU").click()
+    page.locator("select.base").first.select_option("method-03")
+    page.locator("select.over").first.select_option("method-03")
+    page.locator("[data-filter=method]").select_option("method-03")
+    page.locator("[data-filter=text]").fill("data-001")
+    in_print(page)
+    assert page.locator(".scope:visible").count() > 3
+    assert all(text.startswith("To 1e-4, CPU time") for text in page.locator(".scope:visible").all_inner_texts())
+    assert page.locator(".setting:visible").first.inner_text().startswith("accuracy 1e-4")
+    assert page.locator(".basename:visible").first.inner_text() == "method-03"
+    assert page.locator(".overname:visible").first.inner_text() == "method-03"
+    assert "The filter (method method-03, text data-001) leaves 15 of them." in page.locator("#cells").inner_text()
     assert not page.locator(".bar").is_visible()
-    cut = "(t) => t.checkVisibility() && t.getBoundingClientRect().right > innerWidth"
-    assert page.evaluate(f"[...document.querySelectorAll('table')].filter({cut}).map((t) => t.className)") == []
+    assert page.locator("select:visible, input:visible, .button:visible").count() == 0
+
+
+@pytest.mark.parametrize("name", ["small", "sweep", "large"])
+def test_print_is_not_shrunken_and_cuts_no_column(visit, name, request):
+    page = visit.open(request.getfixturevalue(name))
+    if name == "small":
+        page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
+    in_print(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= WITHIN
+    seen = "[...document.querySelectorAll('main, main *')].filter((node) => node.checkVisibility())"
+    told = "(node) => `${node.tagName} ${node.className} ${Math.round(node.getBoundingClientRect().right)}`"
+    assert page.evaluate(f"{seen}.filter((n) => n.getBoundingClientRect().right > {WITHIN} + 1).map({told})") == []
+    cut = "(node) => node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).overflowX !== 'visible'"
+    assert page.evaluate(f"{seen}.filter({cut}).map({told})") == []
+
+
+def test_print_takes_few_pages_and_none_is_for_an_empty_section(visit, small):
+    page = visit.open(small)
     pages = len(re.findall(rb"/Type\s*/Page[^s]", page.pdf(prefer_css_page_size=True)))
     assert 1 < pages <= 15
+    in_print(page)
+    blank = "(node) => node.checkVisibility() && !node.innerText.trim() && !node.querySelector('svg')"
+    assert page.evaluate(f"[...document.querySelectorAll('.card')].filter({blank}).length") == 0
 
 
 def test_details_of_many_problems_lie_beside_the_page(visit, large):

@@ -30,6 +30,8 @@ if (DATA.cells) {
     body.replaceChildren(...rows.slice(start, start + page).map(rowOf));
     const last = Math.min(start + page, rows.length);
     one("#shown").textContent = rows.length ? `${rows.length > page ? `${start + 1} to ${last} of ` : ""}${rows.length}${rows.length < count ? ` of ${count}` : ""} cells` : `none of ${count} cells`;
+    const filters = ["status", "dataset", "method", "text"].filter((key) => STATE[key]).map((key) => `${key === "dataset" ? "data set" : key} ${STATE[key]}`);
+    one("#filtered").textContent = filters.length ? ` The filter (${filters.join(", ")}) leaves ${rows.length} of them.` : "";
     one("#earlier").disabled = start === 0;
     one("#later").disabled = last >= rows.length;
     all("#earlier, #later").forEach((button) => (button.hidden = rows.length <= page));

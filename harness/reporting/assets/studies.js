@@ -63,6 +63,7 @@ function pairsAgainst(study, s, base) {
 const shade = (x) => (x >= 1 ? `h${DATA.steps.filter((step) => x >= step).length}` : `f${DATA.steps.filter((step) => 1 / x >= step).length}`);
 const heat = (x) => (x === null ? make("td", { class: "not" }) : Number.isFinite(x) ? make("td", { class: shade(x) }, FORMAT.ratio(x)) : make("td", { class: "never" }, "never"));
 function showMap(study, s, table, over) {
+  one(".overname", table.closest("section")).textContent = over || "the best on each problem";
   const chosenMethod = study.methods.indexOf(over), compared = new Set(s.compared), lines = [];
   const rows = study.rows.map((p) => {
     const times = s.t[p], base = chosenMethod < 0 ? least(s.order.map((k) => times[k])) : arrived(times[chosenMethod]) ? times[chosenMethod] : Infinity;
