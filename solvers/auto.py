@@ -22,7 +22,7 @@ Each iterate says which solver made it, why, and what the choice was made from a
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import exp
+from math import exp, log
 
 import numpy as np
 
@@ -64,8 +64,13 @@ SLOWER = 2.0
 """Epochs that coordinate descent needs, beside those that its decay so far predicts: it slows down (mushrooms)."""
 FINISH = 0.4
 """Cost of what is left for Newton from the point of coordinate descent, in units of a whole solve."""
-NEAR = 0.05
-"""Relative gap below which the point of coordinate descent is a better start for Newton than its own."""
+NEAR, NEAR_ENOUGH = 0.05, 1.0
+"""Relative gap below which the point of coordinate descent is a better start for Newton than its own, by conjugate
+gradients and by dense systems: these can do with w alone (`newton/starts.py`)."""
+SOON, FIRST_DIGITS = 0.1, 1e-3
+"""Share of a Newton solve that coordinate descent may take to a gap of 1e-3 before it gives way, where that is less
+than a digit away: Newton has to begin first (spambase_standard at C = 0.01 was handed over at 2e-3, two epochs before
+it: 0.62 of the time to 1e-3, 1.08 of that to 1e-6)."""
 BETWEEN = "coordinate_descent newton_augmented"
 """The two, in the order of `advantage`: noted beside the features, so that a choice can be judged from records."""
 
@@ -129,7 +134,7 @@ class Auto(Solver):
             else:
                 return
             why, start = verdict, None
-            if iterate.info["estimate"] < NEAR and iterate.x is not None and iterate.dual is not None:
+            if iterate.info["estimate"] < costs.near and iterate.x is not None and iterate.dual is not None:
                 start = Start(iterate.x.copy(), iterate.dual.copy(), 0.0)
         for iterate in NewtonAugmented(self.seed).iterates(program, start):
             yield labelled(iterate, "newton_augmented", why, known, look=True)
@@ -165,6 +170,7 @@ class Costs:
     def __init__(self, program: BoxDual) -> None:
         size = min(program.n, program.d)
         self.large, self.most_visits = size > DIRECT, MOST_VISITS * program.d * size
+        self.near = NEAR if self.large else NEAR_ENOUGH
         entry, passes = (3.0, 52.0) if isinstance(program.rows, CSR) else (1.0, 22.0)
         self.row = entry * program.nnz / program.n + 20.0
         products = 6.0 * program.n * program.nnz if program.n < program.d else 0.0
@@ -178,9 +184,16 @@ class Costs:
             return GIVES_WAY if iterate.info["visits"] > self.most_visits else self.stalled(iterate)
         spent = self.row * iterate.info["visits"]
         more = 0.0 if self.multipliers else SLOWER * iterate.info["remaining"]  # with these the gap is not monotone
-        if more * self.row * iterate.info["active"] > FINISH * self.newton and spent > BELIEVED_AFTER * self.newton:
+        late = more * self.row * iterate.info["active"] > FINISH * self.newton and spent > BELIEVED_AFTER * self.newton
+        if late and not self.soon(iterate.info["estimate"], more * self.row * iterate.info["active"]):
             return f"coordinate descent would need {min(more, 1e6):.0f} more epochs, more expensive than Newton"
         return "coordinate descent has cost as much as Newton would" if spent > self.newton else ""
+
+    def soon(self, estimate: float, cost: float) -> bool:
+        """Whether `FIRST_DIGITS` are near and cheap. cost: of what is left to 1e-6."""
+        if not FIRST_DIGITS < estimate < 10.0 * FIRST_DIGITS:
+            return False
+        return cost * log(estimate / FIRST_DIGITS) < SOON * self.newton * log(estimate / 1e-6)
 
     def stalled(self, iterate: Iterate) -> str:
         """Near the end, and twice the rows visited have not halved the gap (`STALLED`)."""

@@ -29,7 +29,8 @@ Row and column scales matter little: the method is Newton's, and starts from rid
 C = 1e6 and columns scaled over 1e8 need the same few steps.
 """
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,6 +63,8 @@ NUMBERS = 7
 """For each row, at the least: upper, curvature, alpha, m, dm, alpha of the round before and of the step before."""
 ROUNDING = 1e-14
 """Relative gap at which nothing is left to gain."""
+UNKNOWN = np.inf
+"""Scale of a gap that was not computed: that takes a pass over all rows."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class NewtonAugmented(Compiled):
         state = block.state(np.zeros(block.size), np.zeros(block.n), h=2.0)
         block.minimise(state, tolerance=0.0, limit=2)
         block.gap(state)
-        refine(block, state, widen=1.0)
+        deque(refine(block, state, widen=1.0), maxlen=0)
         substitute_back(factor(products(block.rows, 1, block.d) + np.eye(1)), np.ones(1))
         add_triangle(np.ones((60, 250)), np.ones((60, 250)), np.zeros((60, 60)), np.empty(3600))  # BLAS
         block.work.command[0] = LEAVE
@@ -131,6 +134,9 @@ class NewtonAugmented(Compiled):
             first = start_on_samples(block, self.seed)
         best, smallest, idle = first, np.inf, 0
         for state, gap, scale in rounds_on_all_rows(block, first) if large else rounds_on_working_sets(block, first):
+            if scale == UNKNOWN:
+                yield Iterate(state.alpha, state.theta, info={"h": state.h, "gap": np.inf})
+                continue
             state, gap = stretched(block, state, gap, scale)
             idle = 0 if gap < 0.5 * smallest else idle + 1
             least = max(ROUNDING, min(FELT, rounding_cost(block, scale)))
@@ -187,7 +193,8 @@ def start_on_rows(program: BoxDual, start: Start) -> Start:
 
 Rounds = Iterator[tuple[State, float, float]]
 """A copy of the state after each round, its gap and the scale of that. The margins of a round on working sets are those
-of the state itself, to be read before the next round."""
+of the state itself, to be read before the next round. Within a round, the state itself after a proximal step: its
+margins, and so its gap, are not known, which a scale of `UNKNOWN` says."""
 
 
 def rounds_on_working_sets(block: Block, state: State) -> Rounds:
@@ -202,7 +209,7 @@ def rounds_on_working_sets(block: Block, state: State) -> Rounds:
             widen = 10.0 * widen
         else:
             saved, least, widen = kept, gap, max(1.0, widen / 3.0)
-        while not refine(block, state, widen):
+        while not (yield from refine(block, state, widen)):
             go_back(block, state, saved)
             widen = 10.0 * widen
 
@@ -242,12 +249,15 @@ def widest(block: Block) -> float:
     return max(2.0, float((block.v * squared_norms(block.rows, block.n)).mean()))
 
 
-def refine(block: Block, state: State, widen: float) -> bool:
+def refine(block: Block, state: State, widen: float) -> Generator[tuple[State, float, float], None, bool]:
     """Proximal steps on the rows within widen WIDTH h of the margin; the others are put at 0 or u_i and held.
 
+    The state after each but the last is yielded: alpha and theta are worth a look (splice at C = 0.01: 1e-3 is reached
+    within the first round), their margins are not yet known.
+
     At least 2 d rows take part: fewer need not bind w once |F| has come down to d (madelon). widen > 1, after a step
-    that failed, asks for more accuracy too: ||g|| beside ||w|| means little where columns differ in scale. False when
-    Newton's method does not settle.
+    that failed, asks for more accuracy too: ||g|| beside ||w|| means little where columns differ in scale. Returns
+    False when Newton's method does not settle.
     """
     width, least = widen * WIDTH * state.h, min(block.n, 2 * block.size)
     index, change, moved = settle(block, state, width, least)
@@ -256,23 +266,28 @@ def refine(block: Block, state: State, widen: float) -> bool:
     part = block.take(index)
     alpha, m = (block.team.gather(values, index) for values in (state.alpha, state.m))
     small = State(state.theta, alpha, m, state.pull, state.h)
-    if not tighten(part, small, widen, block.n):
-        return False
-    block.team.scatter(small.alpha, index, state.alpha)
-    state.pull, state.h = small.pull, small.h
+    for more in tighten(part, small, widen, block.n):
+        if more is None:
+            return False
+        block.team.scatter(small.alpha, index, state.alpha)
+        state.pull, state.h = small.pull, small.h
+        if more:
+            yield state, np.inf, UNKNOWN
     block.margins(state.theta, state.m)
     return True
 
 
-def tighten(part: Block, small: State, widen: float, n: int) -> bool:
-    """The proximal steps of `refine` on the rows that take part, of n. False when Newton's method does not settle."""
-    everything = part.n == n
-    for _ in range(2 if part.n > 0.2 * n else 3):
+def tighten(part: Block, small: State, widen: float, n: int) -> Iterator[int | None]:
+    """The proximal steps of `refine` on the rows that take part, of n: after each, how many are to follow, or None when
+    Newton's method does not settle."""
+    everything, count = part.n == n, 2 if part.n > 0.2 * n else 3
+    for k in range(count):
         tolerance = max(min(0.03, 0.3 * small.h) / widen**2 if small.h > 1e-6 else 0.0, 1e-13)
         if not part.minimise(small, tolerance, limit=300 if everything else 60) and not everything:
-            return False
+            yield None
+            return
         small.h = max(small.h * SHRINK, SMALLEST_H)
-    return True
+        yield count - 1 - k
 
 
 def settle(block: Block, state: State, width: float, least: int) -> tuple[Array, Array, int]:

@@ -218,7 +218,7 @@ class Stream:
         upper, v = self.whole.upper[index], self.whole.v[index]
         part = Share(seen.near.taken(), self.whole.y[index], upper, v).block(self.form, self.team)
         small = State(self.theta, self.alpha[index], self.m[index], self.pull, self.h)
-        settled = tighten(part, small, widen, self.n)
+        settled = None not in tighten(part, small, widen, self.n)
         self.alpha[index], self.theta, self.pull, self.h = small.alpha, small.theta, small.pull, small.h
         return before, settled
 

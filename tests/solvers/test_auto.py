@@ -81,6 +81,21 @@ def test_a_large_system_is_handed_over_where_coordinate_descent_stalls_near_the_
     assert not any(costs.slow(told(*step)) for step in steps)  # with a free bias the gap is not monotone
 
 
+def test_coordinate_descent_may_finish_the_first_digits_before_it_gives_way():
+    """As spambase_standard at C = 0.01, handed over two epochs before a gap of 1e-3."""
+    X, y = np.random.default_rng(0).normal(size=(4000, 50)), np.resize([1.0, -1.0], 4000)
+    costs = Costs(program_of(Problem(X, y, 0.01, "none")))
+
+    def slow(estimate: float, remaining: float) -> bool:
+        info = {"visits": 24_000, "estimate": estimate, "remaining": remaining, "active": 1500}
+        return bool(costs.slow(Iterate(None, info=info)))
+
+    assert not slow(2e-3, 20.0)
+    assert slow(2e-3, 200.0)  # not soon
+    assert slow(2e-2, 20.0)  # more than a digit away
+    assert slow(9e-4, 20.0)  # reached
+
+
 def test_where_C_is_so_small_that_margins_cannot_reach_1_coordinate_descent_begins_with_the_answer():
     X, y = np.random.default_rng(0).normal(size=(3000, 2)), np.resize([1.0, -1.0], 3000)
     problem = Problem(X, y, 1e-4, "none")

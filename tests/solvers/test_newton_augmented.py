@@ -1,18 +1,21 @@
 """Newton's method on the augmented Lagrangian: its samples, its rounds, and the point it ends with."""
 
 import tracemalloc
+from itertools import islice
 
 import numpy as np
 import pytest
-from certified import BIASES, program_of, reached
+from certified import BIASES, gap, program_of, reached
 from problems import random_problem
 
 from marginbench.datasets.generators import text
 from marginbench.harness.cell.certificate import certify
 from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import BoxDual
+from marginbench.harness.model.solver import Start
 from marginbench.solvers.newton.augmented import NewtonAugmented
 from marginbench.solvers.newton.smoothing import Block
+from marginbench.solvers.newton.starts import FAR, begun
 
 
 @pytest.mark.parametrize("bias", BIASES)
@@ -53,6 +56,28 @@ def test_what_is_kept_for_each_row_is_few_numbers():
         tracemalloc.stop()
     assert last.x.size == y.size
     assert most < 66 * y.size
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_each_proximal_step_is_an_iterate_and_better_than_the_one_before(bias):
+    """Whoever needs 1e-3 need not wait for a round of two or three steps to end."""
+    problem = random_problem(4, n=400, d=10, C=1.0, bias=bias)
+    made = islice(NewtonAugmented().iterates(program_of(problem)), 5)
+    found = [(np.isinf(iterate.info["gap"]), gap(problem, iterate)) for iterate in made]
+    assert [within for within, _ in found[:2]] == [False, True]  # the start, a step within a round
+    assert found[0][1] > 3.0 * found[1][1] > 9.0 * found[2][1] > 0.0
+
+
+def test_far_from_the_end_newton_keeps_the_w_of_a_start_and_not_its_alpha():
+    problem = random_problem(4, n=400, d=10, C=1.0, bias="none")
+    block, made = Block.of(program_of(problem)), list(NewtonAugmented().iterates(program_of(problem)))
+    alpha = np.clip(made[-1].x + np.random.default_rng(0).choice([0.0, 0.01, 0.5], 400) * problem.upper, 0.0, 1.0)
+    for share, kept in ((1e-4, True), (1.0, False)):
+        mixed = made[-1].x + share * (alpha - made[-1].x)
+        w = block.pull(mixed)
+        left, scale = block.gap(block.state(w, mixed, h=0.3))
+        assert (left < FAR * scale) == kept
+        assert np.array_equal(begun(block, Start(mixed, w, 0.0), large=False).alpha, mixed) == kept
 
 
 def test_newton_ends_with_its_best_point(monkeypatch):
