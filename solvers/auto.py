@@ -14,6 +14,7 @@ Costs         in nanoseconds, from counts alone, so that the choice is the same 
                   epoch     3 nnz + 20 n, times the share of rows not at rest
                   Newton    52 nnz + 2.2 D^3 + 6e5,   D = min(n, d)            half as much again as 15 passes and
                             and 6 nnz n where n < d                            40 factorisations; products of rows
+                            or 52 nnz + 350 nnz r^0.55, r the reach            conjugate gradients, where they cost less
               An entry of a dense matrix costs a third of a non-zero in an epoch, and half of one in Newton.
 
 Each iterate says which solver made it, why, and what the choice was made from and between (`picked`, `why`,
@@ -36,7 +37,7 @@ from marginbench.solvers.choice import advantage, features_of, reach_of
 from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
 from marginbench.solvers.newton.augmented import NewtonAugmented, rows_of_numbers
 from marginbench.solvers.newton.rounding import EPSILON, FELT
-from marginbench.solvers.newton.systems import DIRECT
+from marginbench.solvers.newton.systems import DIRECT, FACTORISED, direct_by_cost, predicted_by_products
 
 BELIEVED_AFTER = 0.25
 """Share of a Newton solve that coordinate descent may cost before its slowness is believed: at a large C the first
@@ -170,11 +171,15 @@ class Costs:
     def __init__(self, program: BoxDual) -> None:
         size = min(program.n, program.d)
         self.large, self.most_visits = size > DIRECT, MOST_VISITS * program.d * size
-        self.near = NEAR if self.large else NEAR_ENOUGH
         entry, passes = (3.0, 52.0) if isinstance(program.rows, CSR) else (1.0, 22.0)
         self.row = entry * program.nnz / program.n + 20.0
         products = 6.0 * program.n * program.nnz if program.n < program.d else 0.0
-        self.newton = passes * program.nnz + products + 2.2 * size**3 + 0.6e6
+        about, systems = (program.nnz, isinstance(program.rows, CSR), reach_of(program)), FACTORISED * size**3
+        by_products = direct_by_cost(program.n, program.d, *about) == 0
+        self.near = NEAR if self.large or by_products else NEAR_ENOUGH
+        if by_products:
+            products, systems = 0.0, predicted_by_products(*about)
+        self.newton = passes * program.nnz + products + systems + 0.6e6
         self.multipliers = program.equality
         self.looked_at, self.estimate = 10 * program.n, 0.0
 

@@ -14,7 +14,8 @@ Departures, each with the case that needs it:
 - Working sets. Rows far from the margin (|1 - m_i| > 4 h) sit at 0 or u_i: they stay out, and only their sum takes
   part. One pass over all rows after each round gives every margin and the gap. If that grew, rows had crossed the
   margin: the round is undone, and the next has more rows.
-- Large systems. Beyond `direct` rows and columns they are solved by conjugate gradients, and the proximal steps are
+- Large systems. Beyond `direct` rows and columns, or where a factorisation costs more (`direct_by_cost`; one-hot
+  20000 x 2500), they are solved by conjugate gradients, and the proximal steps are
   made to suit these (`rounds_on_all_rows`): all rows, h from where the first system is well conditioned, and slowly
   down.
 - Samples of the rows, the first with 10 d of each class, with u scaled up, give a first w for a fraction of a pass.
@@ -41,13 +42,14 @@ from marginbench.harness.model.needs import Need, numbers_need, system_need
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Compiled, Iterate, Start
-from marginbench.harness.rowops import Dense, Team, combine, squared_norms
+from marginbench.harness.rowops import CSR, Dense, Team, combine, squared_norms
+from marginbench.solvers.choice import reach_of
 from marginbench.solvers.newton.gram import add_triangle, products
 from marginbench.solvers.newton.passes import LEAVE, attend
 from marginbench.solvers.newton.rounding import FELT, judged, on_own_rows, rounding_cost, stretched
 from marginbench.solvers.newton.smoothing import Block, State, widths
 from marginbench.solvers.newton.starts import SHRINK, begun, start_on_samples
-from marginbench.solvers.newton.systems import DIRECT, check_direct, factor, substitute_back
+from marginbench.solvers.newton.systems import DIRECT, check_direct, direct_by_cost, factor, substitute_back
 
 WIDTH = 4.0
 """Rows with |1 - m_i| <= WIDTH h take part."""
@@ -69,25 +71,32 @@ UNKNOWN = np.inf
 
 @dataclass(frozen=True)
 class NewtonAugmented(Compiled):
-    """seed: of the samples that the method starts on. direct: the largest dense system."""
+    """seed: of the samples that the method starts on. direct: the largest dense system; None: as its cost says."""
 
     seed: int = 0
-    direct: int = DIRECT
+    direct: int | None = None
 
     accepts = (BoxDual, KernelDual)
     single = True
     warm_up_rows = 64
 
     def __post_init__(self) -> None:
-        check_direct(self.direct)
+        if self.direct is not None:
+            check_direct(self.direct)
 
     def needs(self, program: Program) -> Need | None:
         assert isinstance(program, BoxDual | KernelDual)
         if isinstance(program, KernelDual):
             return system_need(program.n)
-        system = system_need(program.d) if program.d <= self.direct else None
+        system = system_need(program.d) if program.d <= self.largest(program) else None
         rows = rows_of_numbers(program)
         return rows if system is None or rows.bytes > system.bytes else system
+
+    def largest(self, program: BoxDual) -> int:
+        """The largest dense system."""
+        if self.direct is not None:
+            return self.direct
+        return direct_by_cost(program.n, program.d, program.nnz, isinstance(program.rows, CSR), reach_of(program))
 
     def refuses(self, program: Program) -> str | None:
         if not isinstance(program, BoxDual | KernelDual) or not program.curvature.any():
@@ -113,19 +122,22 @@ class NewtonAugmented(Compiled):
     def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
         if isinstance(program, KernelDual):
             small = on_rows(program)
-            yield from (
-                replace(iterate, dual=None) for iterate in self.iterates(small, start and start_on_rows(small, start))
-            )
+            made = self._dense().iterates(small, start and start_on_rows(small, start))
+            yield from (replace(iterate, dual=None) for iterate in made)
             return
         assert isinstance(program, BoxDual)
         if isinstance(program.rows, Dense) and 2 * program.n <= program.d:
             yield from self._few_rows(program, start)
             return
         with Team(program.threads) as team:
-            yield from self._on(Block.of(program, self.direct, team), start)
+            yield from self._on(Block.of(program, self.largest(program), team), start)
+
+    def _dense(self) -> "NewtonAugmented":
+        """For rows that are a factor of products: these are ill conditioned, and conjugate gradients slow."""
+        return replace(self, direct=DIRECT) if self.direct is None else self
 
     def _on(self, block: Block, start: Start | None) -> Iterator[Iterate]:
-        large = min(block.n, block.d) > self.direct
+        large = min(block.n, block.d) > block.system.direct
         if start is not None:
             first = begun(block, start, large)
         elif large:
@@ -156,7 +168,7 @@ class NewtonAugmented(Compiled):
         n = program.n
         L = factor(products(program.rows, n, program.d))
         small, block = replace(program, X=L), Block.of(program, direct=0)
-        for iterate in self.iterates(small, start and start_on_rows(small, start)):
+        for iterate in self._dense().iterates(small, start and start_on_rows(small, start)):
             assert iterate.dual is not None
             c, w = iterate.dual[:n].copy(), np.zeros(program.d)
             substitute_back(L, c)

@@ -19,6 +19,17 @@ from marginbench.solvers.newton.passes import FREE, MULTIPLY, SCALE, UPDATE, kee
 
 DIRECT = 3000
 """The largest dense system."""
+FEWEST = 500
+"""Rows and columns up to which dense systems are always taken: they are what rounding is least felt in."""
+BY_PRODUCTS = {True: 350.0, False: 85.0}
+"""Nanoseconds that a solve by conjugate gradients takes for each non-zero of sparse and of dense rows, times reach^0.55
+(`predicted_by_products`): whole solves to 1e-9 at C = 1 and 100 of dense 6000 x 1200 (82 and, to 1e-6, 72), one-hot
+10000 x 1500 and 20000 x 2500 (370, 400 and 320, 200), text 6000 x 2500 (400, 90) and 1500 x 20000 (2000, 300)."""
+FACTORISED = 2.2
+"""Nanoseconds that a solve by dense systems takes for each D^3, D = min(n, d): 40 factorisations. On these data 0.7 to
+2.3, where it ended."""
+CLEARLY = 1.5
+"""How many times as long dense systems have to be predicted to take for conjugate gradients to be chosen."""
 PRODUCTS = 2000
 """Products with H after which conjugate gradients give what they have: a direction of descent all the same."""
 MOST, SWITCHED, BY_ROWS, CUT_SHORT = range(4)
@@ -27,6 +38,20 @@ MOST, SWITCHED, BY_ROWS, CUT_SHORT = range(4)
 def check_direct(direct: int) -> None:
     if not isinstance(direct, int) or direct < 0:
         raise InputError(f"solver.direct={direct}: needs the size of the largest dense system, at least 0")
+
+
+def predicted_by_products(nnz: int, sparse: bool, reach: float) -> float:
+    """Nanoseconds of a solve by conjugate gradients. reach: the mean of u_i ||x_i||^2, which the condition of the
+    systems grows with."""
+    return BY_PRODUCTS[sparse] * nnz * max(reach, 1.0) ** 0.55
+
+
+def direct_by_cost(n: int, d: int, nnz: int, sparse: bool, reach: float) -> int:
+    """The largest dense system where none is given: DIRECT, or 0 where conjugate gradients are clearly cheaper."""
+    size = min(n, d)
+    if size <= FEWEST:
+        return DIRECT
+    return 0 if CLEARLY * predicted_by_products(nnz, sparse, reach) < FACTORISED * size**3 else DIRECT
 
 
 @njit(cache=True, fastmath=FAST, nogil=True)

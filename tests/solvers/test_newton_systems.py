@@ -5,10 +5,12 @@ import pytest
 import scipy.sparse as sp
 from numba import njit
 
+from marginbench.harness.model.programs import BoxDual
 from marginbench.harness.rowops import rows_of
+from marginbench.solvers.newton.augmented import NewtonAugmented
 from marginbench.solvers.newton.gram import add_outer, add_squares, products, room_for, update_gram
 from marginbench.solvers.newton.smoothing import Block
-from marginbench.solvers.newton.systems import MOST, SWITCHED, factor, substitute
+from marginbench.solvers.newton.systems import DIRECT, MOST, SWITCHED, direct_by_cost, factor, substitute
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
@@ -82,6 +84,29 @@ def test_all_newton_systems_give_the_same_direction(direct, bias, sparse):
         block.system.memory[SWITCHED] = direct == 100 and not block.system.memory[SWITCHED]
         np.testing.assert_allclose(block.solve(g, h), expected, rtol=1e-7)
     assert (block.system.memory[MOST] == 0) == (direct < 100)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "nnz", "sparse", "reach", "direct"),
+    [
+        (20_000, 2500, 200_000, True, 1000.0, 0),  # one-hot at C = 100: 1.8 s, by dense systems more than 8
+        (6000, 1200, 7_200_000, False, 1.0, 0),  # dense at C = 1: 0.6 s and 2.8
+        (6000, 1200, 7_200_000, False, 100.0, DIRECT),  # at C = 100: more than 8 s and 3.7
+        (1500, 20_000, 70_000, True, 100.0, 0),  # n << d, sparse: 0.27 s and 0.68
+        (49_749, 300, 579_586, True, 4.6, DIRECT),  # w8a at C = 1: few columns
+        (20_000, 2500, 200_000, True, np.inf, DIRECT),  # the hard margin
+    ],
+)
+def test_dense_systems_are_taken_where_they_cost_less(n, d, nnz, sparse, reach, direct):
+    assert direct_by_cost(n, d, nnz, sparse, reach) == direct
+
+
+def test_a_size_that_is_given_overrides_the_cost():
+    rng = np.random.default_rng(19)
+    X = sp.random_array((2000, 1500), density=5e-3, rng=rng, format="csr")
+    program = BoxDual(X, np.resize([1.0, -1.0], 2000), np.ones(2000), np.zeros(2000))
+    assert NewtonAugmented().largest(program) == 0
+    assert NewtonAugmented(direct=1500).largest(program) == 1500
 
 
 @pytest.mark.long
