@@ -43,7 +43,6 @@ from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Compiled, Iterate, Start
 from marginbench.harness.rowops import CSR, Dense, Team, combine, squared_norms
-from marginbench.solvers.choice import reach_of
 from marginbench.solvers.newton.gram import add_triangle, products
 from marginbench.solvers.newton.passes import LEAVE, attend
 from marginbench.solvers.newton.rounding import FELT, judged, on_own_rows, rounding_cost, stretched
@@ -96,7 +95,9 @@ class NewtonAugmented(Compiled):
         """The largest dense system."""
         if self.direct is not None:
             return self.direct
-        return direct_by_cost(program.n, program.d, program.nnz, isinstance(program.rows, CSR), reach_of(program))
+        some = min(program.n, 200)
+        reach = float((np.minimum(program.upper[:some], 1e300) * squared_norms(program.rows, some)).mean())
+        return direct_by_cost(program.n, program.d, program.nnz, isinstance(program.rows, CSR), reach)
 
     def refuses(self, program: Program) -> str | None:
         if not isinstance(program, BoxDual | KernelDual) or not program.curvature.any():
