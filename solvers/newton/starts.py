@@ -13,7 +13,7 @@ SAMPLE_GROWTH = 8
 """Each sample of the start is this many times larger than the one before."""
 SHRINK = 0.35
 """h <- SHRINK h after each proximal step."""
-GENTLE, STEEP = ((2.0, 0.1), (0.5, 0.1)), ((2.0, 0.5), (0.3, 0.1))
+GENTLE, STEEP = [(2.0, 0.1), (0.5, 0.1)], [(2.0, 0.5), (0.3, 0.1)]
 """h of the first smoothed hinges, and ||g|| beside ||w|| at which each is left."""
 STEEP_ROWS = 10
 """Dense rows to a column from which the start is steep: to 1e-3 it takes 0.7 to 1.07 of the time (splice at C = 0.01:
@@ -63,7 +63,7 @@ def start_on_samples(block: Block, seed: int) -> State:
         for h, tolerance in falls:
             state.h = h
             part.minimise(state, tolerance, limit=100)
-        falls = ((0.3, 0.1),)
+        falls = [(0.3, 0.1)]
     state.h *= SHRINK
     return state
 
