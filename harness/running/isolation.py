@@ -52,7 +52,11 @@ ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in LIBRARIES} | {
 must be no other."""
 
 STARTUP_SECONDS = 120.0
-"""For the first interpreter to start, and for a solver to import and compile what it needs."""
+"""For the first interpreter to start."""
+
+WARM_UP_SECONDS = 600.0
+"""For a solver of the project to import and compile what it needs: a minute of CPU, and ten where ten processes share a
+core. A solver that is given up here compiles again in each cell, inside its limit."""
 
 JUDGES = "judges"
 """Name of the process that judges are forked from. No job of a solver is ever given to it."""
@@ -271,7 +275,7 @@ class Isolation:
             if job.kind in parent.warmed:
                 return parent
             trusted = current_name(job.module).startswith(PACKAGE)
-            seconds = max(STARTUP_SECONDS, job.limits.seconds) if trusted else job.limits.seconds
+            seconds = max(WARM_UP_SECONDS, job.limits.seconds) if trusted else job.limits.seconds
             try:
                 if parent.warm_up(job, seconds) == 1:
                     parent.warmed.add(job.kind)

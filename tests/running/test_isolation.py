@@ -21,7 +21,7 @@ from marginbench.harness.records.record import Record
 from marginbench.harness.running import isolation as isolate
 from marginbench.harness.running.cell_job import Order
 from marginbench.harness.running.isolation import Isolation
-from marginbench.harness.running.job import Limits
+from marginbench.harness.running.job import Job, Limits
 from marginbench.harness.running.mapped_data import open_data, spill
 from marginbench.harness.running.result import cause
 
@@ -183,6 +183,15 @@ def test_neighbours_of_faults_are_unchanged_to_the_last_digit(layout, isolation,
         assert without_times(beside.record) == without_times(alone.record)
         for ours, theirs in zip(beside.point, alone.point, strict=True):
             np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(("module", "least"), [("marginbench.solvers.idle", 600.0), ("faulty", 3.0)])
+def test_only_own_solvers_may_warm_up_beyond_their_limit(module, least, isolation, monkeypatch):
+    """On a busy machine with nothing compiled `auto` took three minutes, and then was ended in each cell."""
+    given = []
+    monkeypatch.setattr(isolate.Parent, "warm_up", lambda parent, job, seconds: given.append(seconds) or 1)
+    isolation._parent(Job("", (), Limits(seconds=3.0, memory_mb=300.0), module=module))
+    assert given == [least]
 
 
 def test_what_a_solver_prints_goes_to_the_log_and_not_to_the_terminal(isolation, data, tmp_path, capfd):
