@@ -22,7 +22,8 @@ Departures, each with the case that needs it:
 - Few rows. Where n is less than half of d (leukemia), X is replaced by a factor of X X'.
 - A huge C on separable data (leukemia at C = 1e6). A margin that rounding leaves at 1 - 1e-15 costs C times that, far
   more than 1e-9 of P: the point proposed is (w, b) made longer by what rounding may take (`rounding.py`).
-- A kernel. L with L L' = K stands for X, as with few rows.
+- A kernel. L with L L' = K stands for X, as with few rows; a last system makes up for w that is not given
+  (`multipliers.py`).
 - Hard margin (upper = inf without curvature): the same method with v_i a constant; alpha is then never capped. If the
   data are not separable, alpha grows without bound along mu with sum_i mu_i y_i (x_i, 1) = 0.
 
@@ -44,6 +45,7 @@ from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Compiled, Iterate, Start
 from marginbench.harness.rowops import CSR, Dense, Team, combine, squared_norms
 from marginbench.solvers.newton.gram import add_triangle, products
+from marginbench.solvers.newton.multipliers import on_multipliers
 from marginbench.solvers.newton.passes import LEAVE, attend
 from marginbench.solvers.newton.rounding import FELT, judged, on_own_rows, rounding_cost, stretched
 from marginbench.solvers.newton.smoothing import Block, State, widths
@@ -123,8 +125,9 @@ class NewtonAugmented(Compiled):
     def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
         if isinstance(program, KernelDual):
             small = on_rows(program)
-            made = self._dense().iterates(small, start and start_on_rows(small, start))
-            yield from (replace(iterate, dual=None) for iterate in made)
+            block, made = Block.of(small, direct=0), self._dense().iterates(small, start and start_on_rows(small, start))
+            for iterate in made:
+                yield replace(on_multipliers(program, block, iterate) if iterate.claim else iterate, dual=None)
             return
         assert isinstance(program, BoxDual)
         if isinstance(program.rows, Dense) and 2 * program.n <= program.d:

@@ -21,6 +21,7 @@ from marginbench.harness.references.enclosure import enclose
 from marginbench.harness.references.polish import polish
 from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
 from marginbench.solvers.libsvm import Libsvm
+from marginbench.solvers.newton.augmented import NewtonAugmented
 from marginbench.solvers.projected_gradient import ProjectedGradient
 from marginbench.solvers.sdca import SDCA
 from marginbench.solvers.smo import SMO
@@ -98,6 +99,20 @@ def test_own_methods_end_at_the_optimum_and_know_it(solver, title):
         assert iterate.claim == "converged"
         assert program.residual(iterate.x, iterate.dual) <= 1e-9
         assert certify(PROBLEMS[title], point).gap <= 1e-9
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("C", [10.0, 1e4])
+def test_multipliers_alone_are_as_good_as_newton_claims(C, bias, loss):
+    """With a kernel w is w(alpha): rounding of alpha costs C times as much as in a pair (w, alpha)."""
+    corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), np.array([-1.0, 1.0, 1.0, -1.0])
+    for X, y in (corners, data(60)):
+        for gamma in (0.1, 1.0, 10.0):
+            problem = Problem(X, y, C, bias, loss, kernel=Gaussian(gamma))
+            _, iterate, point = last(NewtonAugmented(), problem)
+            assert iterate.claim == "converged", gamma
+            assert certify(problem, point).gap <= 1e-9, gamma
 
 
 @pytest.mark.parametrize("title", PROBLEMS)
