@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from marginbench.harness.cell.weights import weights_of
 from marginbench.harness.model.formulation import Formulation
@@ -105,6 +106,8 @@ def make_problem(X: Matrix, y: np.ndarray, config: Config) -> Problem:
         kept = weight > 0.0
         left_out = hashlib.sha256(np.packbits(kept).tobytes()).hexdigest()[:16]
         X, y, weight = X[kept], y[kept], weight[kept]
+        for array in (X.data, X.indices, X.indptr, y) if sp.issparse(X) else (X, y):
+            array.flags.writeable = False  # as all data are: to compiled kernels that is a type of its own
     problem = Problem(X, y, weight=weight, kernel=kernel, left_out=left_out, **config)
     if problem.hard and problem.kernel is not None:
         raise InputError(f"problem.C=inf with problem.kernel={problem.kernel.name}: needs a finite C, such as 1e6")

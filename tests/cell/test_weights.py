@@ -61,6 +61,15 @@ def test_sparse_rows_are_left_out_like_dense_ones():
     assert (sparse.X.toarray() == dense.X).all()
 
 
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_rows_that_are_left_out_leave_data_that_cannot_be_written_to(layout):
+    """Kernels are warmed up for read-only data; for other data they would be compiled again, on the clock."""
+    X, y = layout(np.eye(4)), np.array([1.0, -1.0, 1.0, -1.0])
+    problem = make_problem(X, y, {"weight": [1.0, 1.0, 0.0, 2.0]})
+    parts = (problem.X.data, problem.X.indices, problem.X.indptr) if sp.issparse(problem.X) else (problem.X,)
+    assert not any(array.flags.writeable for array in (*parts, problem.y))
+
+
 def test_keys_tell_weights_apart_and_stay_as_they_are_without_any():
     plain = problem_key(make_problem(X, y, CONFIG), "d" * 64)
     ones, first, second = np.ones(y.size), np.ones(y.size), np.ones(y.size)
