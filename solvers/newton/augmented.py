@@ -125,8 +125,8 @@ class NewtonAugmented(Compiled):
     def iterates(self, program: Program, start: Start | None = None) -> Iterator[Iterate]:
         if isinstance(program, KernelDual):
             small = on_rows(program)
-            block, made = Block.of(small, direct=0), self._dense().iterates(small, start and start_on_rows(small, start))
-            for iterate in made:
+            block = Block.of(small, direct=0)
+            for iterate in self._dense().iterates(small, start and start_on_rows(small, start)):
                 yield replace(on_multipliers(program, block, iterate) if iterate.claim else iterate, dual=None)
             return
         assert isinstance(program, BoxDual)
