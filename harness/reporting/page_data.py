@@ -16,9 +16,14 @@ FIRST = ["status", "gap", "suboptimality", "build_seconds", "solve_seconds", "pa
 """Columns of the table of all cells after names and varied values."""
 
 
-def rounded(value: float | None) -> float | None:
+def rounded(value: float | None, digits: int = 4) -> float | None:
     """Four digits are more than a chart shows; None for what is no finite number."""
-    return None if value is None or not math.isfinite(value) else float(f"{value:.4g}")
+    return None if value is None or not math.isfinite(value) else float(f"{value:.{digits}g}")
+
+
+def kept(value: float | None) -> float | None:
+    """For tables, which show three digits: of four the last may have been rounded up to a five (708.498, 708.5, 709)."""
+    return rounded(value, 9)
 
 
 def all_rounded(values: Iterable[float | None]) -> list[float | None]:

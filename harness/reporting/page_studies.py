@@ -17,7 +17,7 @@ from marginbench.harness.reporting.comparison import Task, number, representativ
 from marginbench.harness.reporting.heat import FEATURES
 from marginbench.harness.reporting.medians import median_ratio
 from marginbench.harness.reporting.numbers import count, written
-from marginbench.harness.reporting.page_data import all_rounded, rounded
+from marginbench.harness.reporting.page_data import all_rounded, kept, rounded
 from marginbench.harness.reporting.ranking import SHIFTS, Rank
 from marginbench.harness.reporting.ratios import BEST, Pair
 
@@ -161,7 +161,7 @@ def _limits(section: Section) -> str:
 def _rank(rank: Rank, problems: int) -> list[Any]:
     places = sorted(rank.places.values())
     told = f"{places[0]}" if places[0] == places[-1] else f"{places[0]} to {places[-1]}"
-    numbers = all_rounded((rank.mean, rank.ratio, rank.par2, rank.first))
+    numbers = map(kept, (rank.mean, rank.ratio, rank.par2, rank.first))
     return [rank.method, [rank.reached, problems], rank.fastest, *numbers, told]
 
 
@@ -173,10 +173,10 @@ def _pairs(section: Section) -> list[list[Any]]:
 def _pair(pair: Pair, number_of: dict[str, int]) -> list[Any]:
     """a, b, then PAIRS without the name."""
     over, timing = (
-        None if one is None else [rounded(one.low), rounded(one.high)] for one in (pair.over_problems, pair.from_timing)
+        None if one is None else [kept(one.low), kept(one.high)] for one in (pair.over_problems, pair.from_timing)
     )
     counts = [pair.both, pair.only_a, pair.only_b, pair.wins, pair.ties, pair.losses]
-    numbers = [pair.told, rounded(pair.ratio), over, timing, rounded(pair.median), *counts, rounded(pair.p_holm)]
+    numbers = [pair.told, kept(pair.ratio), over, timing, kept(pair.median), *counts, kept(pair.p_holm)]
     return [number_of[pair.a], number_of[pair.b], *numbers]
 
 

@@ -7,11 +7,12 @@ import json
 import math
 import re
 
+import numpy as np
 import pytest
 from sample_records import HOSTILE, a_large_run, a_run, failure, hostile_run, solved
 from timed_records import timed
 
-from marginbench.harness.reporting import numbers, page_studies, page_views, report
+from marginbench.harness.reporting import numbers, page_data, page_studies, page_views, report
 from marginbench.harness.reporting.analysis import analysis
 from marginbench.harness.reporting.comparison import Comparison
 from marginbench.harness.reporting.page import INSIDE
@@ -148,6 +149,12 @@ def test_a_machine_is_named_once():
 )  # fmt: skip
 def test_numbers_are_written_with_the_digits_that_mean_something(value, kind, shown):
     assert numbers.written(value, kind) == shown
+
+
+def test_what_scripts_read_is_written_as_without_them():
+    rng = np.random.default_rng(7)
+    values = [0.708498, *np.exp(rng.uniform(-9.0, 4.0, size=2000))]
+    assert [numbers.written(page_data.kept(x), "time") for x in values] == [numbers.written(x, "time") for x in values]
 
 
 def test_a_cell_of_which_some_runs_succeeded_shows_how_many_and_no_gap_that_was_good_enough():

@@ -55,8 +55,11 @@ def test_a_rate_is_fitted_where_there_is_one():
 
 
 def test_what_has_no_optimum_has_no_curve():
-    (task,) = Comparison.of([failure("infeasible", "a", C=float("inf")), solved("b", C=float("inf"))]).tasks
+    none = failure("infeasible", "a", C=float("inf"))
+    (task,) = Comparison.of([none, failure("inaccurate", "b", C=float("inf"))]).tasks
     assert series.curves(task) == []
+    (task,) = Comparison.of([none, solved("b", C=float("inf"))]).tasks
+    assert [curve.label for curve in series.curves(task)] == ["b"]  # which proves the other one wrong
 
 
 def test_targets_are_what_was_asked_of_those_who_optimise():
