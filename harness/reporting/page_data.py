@@ -22,7 +22,7 @@ def rounded(value: float | None, digits: int = 4) -> float | None:
 
 
 def kept(value: float | None) -> float | None:
-    """For tables, which show three digits: of four the last may have been rounded up to a five (708.498, 708.5, 709)."""
+    """For tables, which show three digits: rounded to four before, 708.498 would be written as 709."""
     return rounded(value, 9)
 
 
