@@ -113,6 +113,30 @@ def libraries() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
+class Quiet:
+    """Holds the libraries to one thread from the first team that asks for it to the last that ends: teams of several
+    threads of the caller may overlap, and none of them is the one to know what was before."""
+
+    def __init__(self) -> None:
+        self._lock, self._teams = threading.Lock(), 0
+        self._limits: Any = None
+
+    def begin(self) -> None:
+        with self._lock:
+            if self._teams == 0:
+                self._limits = libraries().limit(limits=1)
+            self._teams += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._teams -= 1
+            if self._teams == 0:
+                self._limits.restore_original_limits()
+
+
+QUIET = Quiet()
+
+
 class Team:
     """threads: how many, the caller's own among them."""
 
@@ -120,7 +144,7 @@ class Team:
         self.threads = threads if BARRIERS else 1
         self._members: list[Member] = []
         self._cores: list[int] = []
-        self._libraries: Any = None
+        self._quiet = False
 
     def __enter__(self) -> Self:
         if self.threads > 1 and hasattr(os, "sched_getaffinity"):
@@ -134,9 +158,9 @@ class Team:
         for member in self._members:
             member.end()
         self._members.clear()
-        if self._libraries:
-            self._libraries.restore_original_limits()
-            self._libraries = None
+        if self._quiet:
+            QUIET.end()
+            self._quiet = False
         if self._cores:
             os.sched_setaffinity(0, self._cores)
             self._cores = []
@@ -150,7 +174,9 @@ class Team:
         """[do(0), do(1), ...], all at the same time; do(0) in the caller's thread."""
         if parts == 1:
             return [do(0)]
-        self._libraries = self._libraries or libraries().limit(limits=1)
+        if not self._quiet:
+            QUIET.begin()
+            self._quiet = True
         while len(self._members) < parts - 1:
             self._members.append(Member(self._cores[len(self._members) + 1 :][:1]))
         for part, member in enumerate(self._members[: parts - 1], start=1):

@@ -102,16 +102,29 @@ def test_what_no_sum_goes_over_is_done_piece_by_piece_each_row_once():
         pieces.clear()
 
 
-def test_libraries_keep_to_one_thread_while_a_team_has_others():
-    def numbers():
-        return {found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"}
+def blas_threads():
+    return [found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"]
 
+
+def test_libraries_keep_to_one_thread_while_a_team_has_others():
     with threadpool_limits(2, user_api="blas"):
-        before = numbers()
+        before = blas_threads()
         with Team(2) as team:
-            assert numbers() == before
-            assert team.each(2, lambda part: numbers()) == [{1}, {1}]
-        assert numbers() == before
+            assert blas_threads() == before
+            assert {*itertools.chain(*team.each(2, lambda part: blas_threads()))} == {1}
+        assert blas_threads() == before
+
+
+def test_teams_that_overlap_leave_the_libraries_as_the_first_found_them():
+    with threadpool_limits(2, user_api="blas"):
+        before, first, second = blas_threads(), Team(2), Team(2)
+        with first:
+            first.each(2, lambda part: part)
+            second.__enter__()
+            second.each(2, lambda part: part)
+        assert {*blas_threads()} == {1}  # the second is at work
+        second.__exit__()
+        assert blas_threads() == before
 
 
 def test_an_error_in_any_part_is_raised_and_the_team_goes_on():
