@@ -33,11 +33,11 @@ from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Iterate, Solver, Start
 from marginbench.harness.rowops import CSR
-from marginbench.solvers.choice import advantage, features_of, reach_of
+from marginbench.solvers.choice import advantage, features_of
 from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
 from marginbench.solvers.newton.augmented import NewtonAugmented, rows_of_numbers
 from marginbench.solvers.newton.rounding import EPSILON, FELT
-from marginbench.solvers.newton.systems import DIRECT, FACTORISED, direct_by_cost, predicted_by_products
+from marginbench.solvers.newton.systems import DIRECT, FACTORISED, direct_by_cost, predicted_by_products, reach_of
 
 BELIEVED_AFTER = 0.25
 """Share of a Newton solve that coordinate descent may cost before its slowness is believed: at a large C the first

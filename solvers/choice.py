@@ -3,8 +3,8 @@
     advantage = log(time of coordinate descent / time of Newton), to a gap of 1e-6,  ~  coefficients . features
 
 The features are counts and one sample, so that the choice is the same in every run:
-    n, D = min(n, d), non-zeros of a row, whether rows are sparse, and the reach r, the mean of u_i ||x_i||^2 over the
-    first rows: the box of a row in units of its first step from 0, 1 / ||x_i||^2.
+    n, D = min(n, d), non-zeros of a row, whether rows are sparse, and the reach r (`newton/systems.py`), the mean of
+    u_i ||x_i||^2 over the first rows: the box of a row in units of its first step from 0, 1 / ||x_i||^2.
 
 The coefficients are of about 130 problems, those in even blocks of four among the first 270 or so of
 `datasets/family.py`: both solvers by turns, CPU time of the best of three forked processes. The first 199 were timed
@@ -18,13 +18,9 @@ what is measured there flatters. To judge and to fit again:
 from collections.abc import Sequence
 from math import log
 
-from numba import njit
-
 from marginbench.harness.model.programs import BoxDual
-from marginbench.harness.rowops import CSR, norm2
+from marginbench.harness.rowops import CSR
 
-SAMPLE = 200
-"""Rows that the reach is computed from."""
 COEFFICIENTS = (0.564, 0.099, -0.202, 0.349, -0.397, -0.052, 0.126, 0.164, 0.092, 0.498, -0.387, -0.066)
 
 
@@ -34,19 +30,6 @@ def features(n: int, d: int, nnz: int, sparse: bool, reach: float) -> tuple[floa
     short, beyond, size = min(r, 0.0), max(r, 0.0), log(min(n, d))
     counts = 1.0, log(n), size, 0.1 * size**2, log(max(nnz, 1) / n), shape
     return *counts, short, beyond, beyond * shape, float(sparse), sparse * size, sparse * beyond
-
-
-def reach_of(program: BoxDual) -> float:
-    """The mean of u_i ||x_i||^2 over the first rows."""
-    return mean_reach(program.rows, program.upper, min(program.n, SAMPLE))
-
-
-@njit(cache=True)
-def mean_reach(rows, upper, n):
-    total = 0.0
-    for i in range(n):
-        total += min(upper[i], 1e300) * norm2(rows, i)
-    return total / n
 
 
 def features_of(program: BoxDual, reach: float) -> tuple[float, ...]:

@@ -50,7 +50,7 @@ from marginbench.solvers.newton.passes import LEAVE, attend
 from marginbench.solvers.newton.rounding import FELT, judged, on_own_rows, rounding_cost, stretched
 from marginbench.solvers.newton.smoothing import Block, State, widths
 from marginbench.solvers.newton.starts import SHRINK, begun, start_on_samples
-from marginbench.solvers.newton.systems import DIRECT, check_direct, direct_by_cost, factor, substitute_back
+from marginbench.solvers.newton.systems import DIRECT, check_direct, direct_by_cost, factor, reach_of, substitute_back
 
 WIDTH = 4.0
 """Rows with |1 - m_i| <= WIDTH h take part."""
@@ -97,9 +97,7 @@ class NewtonAugmented(Compiled):
         """The largest dense system."""
         if self.direct is not None:
             return self.direct
-        some = min(program.n, 200)
-        reach = float((np.minimum(program.upper[:some], 1e300) * squared_norms(program.rows, some)).mean())
-        return direct_by_cost(program.n, program.d, program.nnz, isinstance(program.rows, CSR), reach)
+        return direct_by_cost(program.n, program.d, program.nnz, isinstance(program.rows, CSR), reach_of(program))
 
     def refuses(self, program: Program) -> str | None:
         if not isinstance(program, BoxDual | KernelDual) or not program.curvature.any():

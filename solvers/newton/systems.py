@@ -13,7 +13,8 @@ import numpy as np
 from numba import njit
 
 from marginbench.harness.model.problem import InputError
-from marginbench.harness.rowops import FAST, add, dot
+from marginbench.harness.model.programs import BoxDual
+from marginbench.harness.rowops import FAST, add, dot, norm2
 from marginbench.solvers.newton.gram import add_squares, row_products
 from marginbench.solvers.newton.passes import FREE, MULTIPLY, SCALE, UPDATE, keep_rows, together
 
@@ -28,6 +29,8 @@ BY_PRODUCTS = {True: 350.0, False: 85.0}
 FACTORISED = 2.2
 """Nanoseconds that a solve by dense systems takes for each D^3, D = min(n, d): 40 factorisations. On these data 0.7 to
 2.3, where it ended."""
+SAMPLE = 200
+"""Rows that the reach is computed from."""
 CLEARLY = 1.5
 """How many times as long dense systems have to be predicted to take for conjugate gradients to be chosen."""
 PRODUCTS = 2000
@@ -40,9 +43,22 @@ def check_direct(direct: int) -> None:
         raise InputError(f"solver.direct={direct}: needs the size of the largest dense system, at least 0")
 
 
+def reach_of(program: BoxDual) -> float:
+    """The mean of u_i ||x_i||^2 over the first rows."""
+    return mean_reach(program.rows, program.upper, min(program.n, SAMPLE))
+
+
+@njit(cache=True)
+def mean_reach(rows, upper, n):
+    total = 0.0
+    for i in range(n):
+        total += min(upper[i], 1e300) * norm2(rows, i)
+    return total / n
+
+
 def predicted_by_products(nnz: int, sparse: bool, reach: float) -> float:
-    """Nanoseconds of a solve by conjugate gradients. reach: the mean of u_i ||x_i||^2, which the condition of the
-    systems grows with."""
+    """Nanoseconds of a solve by conjugate gradients. reach: `reach_of`, which the condition of the systems grows
+    with."""
     return BY_PRODUCTS[sparse] * nnz * max(reach, 1.0) ** 0.55
 
 

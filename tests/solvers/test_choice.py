@@ -6,7 +6,8 @@ from certified import program_of
 
 from marginbench.datasets.family import LARGEST, member
 from marginbench.harness.model.problem import Problem
-from marginbench.solvers.choice import COEFFICIENTS, advantage, features, reach_of
+from marginbench.solvers.choice import COEFFICIENTS, advantage, features
+from marginbench.solvers.newton.systems import reach_of
 
 
 def test_the_members_of_the_family_are_seeded_and_of_every_kind():
