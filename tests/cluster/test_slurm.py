@@ -1,6 +1,5 @@
 """On a real Slurm of two nodes: what runs there is what runs here, and nothing is lost with a node or a driver."""
 
-import csv
 import json
 import os
 import re
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from slurm_cluster import SlurmCluster
+from timeless import timeless_rows
 
 from marginbench.harness.records.store import Store
 
@@ -45,7 +45,6 @@ LONG = [*SLOW, "budget.seconds=4", "launcher=slurm", "launcher.at_once=1"]
 """The same one after another, so that there is time to look."""
 
 HELPERS = str(Path(__file__).parents[1] / "helpers")
-TIMES = ("seconds", "passes", "peak_mb")
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +68,7 @@ def said(*words: str, code: int = 0) -> str:
 
 
 def table(run: Path) -> list[dict[str, str]]:
-    """Without what depends on the clock."""
-    with (run / "table.csv").open() as file:
-        rows = [{k: v for k, v in row.items() if not any(t in k for t in TIMES)} for row in csv.DictReader(file)]
-    return sorted(rows, key=lambda row: row["hash"])
+    return timeless_rows(run / "table.csv")
 
 
 def starts(run: Path) -> Counter[str]:

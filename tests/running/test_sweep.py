@@ -1,6 +1,5 @@
 """A sweep that is killed or interrupted loses nothing that had finished, and the same command completes it."""
 
-import csv
 import os
 import random
 import signal
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sample_records import solved
+from timeless import timeless_rows
 
 from marginbench.harness.cell.spec import Cell
 from marginbench.harness.cli import main
@@ -33,7 +33,6 @@ SWEEP = [
     "budget.seconds=60",
     "budget.iterations=300",
 ]
-TIMES = ("seconds", "passes", "peak_mb")
 
 
 def start(out: Path) -> subprocess.Popen:
@@ -53,10 +52,7 @@ def start(out: Path) -> subprocess.Popen:
 
 def newest_table(out: Path) -> list[dict[str, str]]:
     """The last table, without what depends on the clock."""
-    path = max(out.glob("*/*/table.csv"))
-    with path.open() as file:
-        rows = [{k: v for k, v in row.items() if not any(t in k for t in TIMES)} for row in csv.DictReader(file)]
-    return sorted(rows, key=lambda row: row["hash"])
+    return timeless_rows(max(out.glob("*/*/table.csv")))
 
 
 def descendants(mark: str) -> list[int]:
