@@ -12,7 +12,7 @@ before coordinate descent could start at the bound, and constants of `auto` were
 what is measured there flatters. To judge and to fit again:
 
     marginbench run experiment=choice
-    marginbench choice results/choice/latest
+    marginbench choice results/latest
 """
 
 from collections.abc import Sequence

@@ -18,7 +18,7 @@ from marginbench.harness.validation.agreement import agreement, reasons
 def main(arguments: Sequence[str]) -> int:
     flags, words = split_flags(arguments, CONFIG_DIR)
     if len(words) != 1:
-        raise InputError("agreement: needs one results folder or bundle, as in agreement results/agreement/latest")
+        raise InputError("agreement: needs one results folder or bundle, as in agreement results/latest")
     folders = config_files.folders(user_folder(flags))
     known = {name: reasons(text) for name, text in config_files.texts("solver", folders)}
     with opened(words[0]) as folder:

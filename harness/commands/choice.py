@@ -13,7 +13,7 @@ from marginbench.harness.validation.choice import ACCURACY, fit, measured
 def main(arguments: Sequence[str]) -> int:
     _, words = split_flags(arguments, {})
     if len(words) != 1:
-        raise InputError("choice: needs one results folder or bundle, as in choice results/choice/latest")
+        raise InputError("choice: needs one results folder or bundle, as in choice results/latest")
     with opened(words[0]) as folder:
         records = stored_records(folder).records
         found = {accuracy: measured(records, accuracy) for accuracy in (1e-3, 1e-6, 1e-9)}

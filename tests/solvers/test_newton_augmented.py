@@ -105,7 +105,7 @@ def test_a_slow_h_saves_newton_steps_where_systems_are_large(monkeypatch):
         return sum(taken)
 
     slow = steps()
-    for name, value in {"SLOW_SHRINK": 0.35, "EASY_STEPS": 1000, "MOST_STEPS": 300, "widest": lambda _: 2.0}.items():
+    for name, value in {"SLOW_SHRINK": (0.35,) * 1000, "MOST_STEPS": 300, "widest": lambda _: 2.0}.items():
         monkeypatch.setattr(f"marginbench.solvers.newton.augmented.{name}", value)  # as for small systems
     assert steps() > 1.5 * slow
 
