@@ -42,15 +42,10 @@ from marginbench.solvers.newton.systems import DIRECT, FACTORISED, direct_by_cos
 BELIEVED_AFTER = 0.25
 """Share of a Newton solve that coordinate descent may cost before its slowness is believed: at a large C the first
 epochs predict nothing (text, wide at C = 100: done in 40 and 75 epochs, where the first 13 predicted a million)."""
-DESCENT_BELOW = 0.68
-"""Predicted time of coordinate descent, over that of Newton, below which it goes first. Real data at C = 1 (a9a,
-ijcnn1, mushrooms: predicted 0.7 to 1.0) favour Newton more than random problems do, among which few lie so close."""
-SMALL_REACH = 0.1
-"""Below it real data agree with random problems, and the prediction is taken as it is (22007 x 8, number 216 of the
-family, predicted 0.74: 6 ms, where Newton takes 10)."""
-AT_BOUND = 2.0
-"""n times the reach below which margins are small however alpha is, and alpha = u is the answer or near it: one pass
-(11068 x 2 of the family, number 248: 0.8 ms, where Newton takes 4.5)."""
+AT_BOUND = 60.0
+"""n times the reach below which margins are small however alpha is, and alpha = u is the answer or near it: coordinate
+descent needs a few passes at most (11068 x 2 of the family, number 248: 0.8 ms, where Newton takes 4.5; fourclass at
+C = 0.01 and 0.1: a fifth and a half of Newton's time, where more than that is predicted)."""
 MOST_VISITS = 0.15
 """Rows that coordinate descent may visit where Newton needs conjugate gradients, in units of d min(n, d): on text of
 5000 to 20000 columns at C = 1e4 Newton visits 3. News20 at C = 1e4 is done with 0.04, text_large at C = 100 and a free
@@ -158,9 +153,9 @@ def first_choice(program: BoxDual, reach: float, predicted: float) -> tuple[bool
             return True, "free bias, and a Newton solve costs as much as 450 epochs"
         return False, "free bias, and a Newton system of moderate size"
     if program.n * reach < AT_BOUND:
-        return True, "most rows will end at their bound, where coordinate descent begins"
+        return True, "at so small a C coordinate descent begins near the answer"
     times = exp(min(max(predicted, -7.0), 7.0))
-    if times < (DESCENT_BELOW if reach > SMALL_REACH else 1.0):
+    if times < 1.0:
         return True, f"coordinate descent is predicted to take {times:.2g} times as long as Newton"
     return False, f"Newton is predicted to take {1.0 / times:.2g} times as long as coordinate descent"
 
