@@ -6,6 +6,9 @@
 The same (w, b) and alpha as the canonical problem, on another function: hinge - delta/2 <= h <= hinge, hence
 P(w_delta, b_delta) - P* <= delta/2 sum_i C_i. The answer is judged on the canonical problem, where that gap stays
 however well this one is solved. Multipliers follow from the margins: alpha_i = C_i h'(1 - m_i), always in the box.
+
+Of P at 0, which is sum_i C_i, that gap is delta/2. Who promises an accuracy is therefore given delta = accuracy: half
+of it for the width, half for the solver. A smaller one would ask for more than the promise; the curvature is 1 / delta.
 """
 
 from dataclasses import dataclass
@@ -36,6 +39,9 @@ class SmoothedHinge(Formulation):
 
     def refuses(self, problem: Problem) -> str | None:
         return needs_soft_hinge(problem, "the smoothed objective")
+
+    def fields_for(self, accuracy: float) -> dict[str, float]:
+        return {"delta": accuracy}
 
     def program(self, problem: Problem, kind: type[Program]) -> Program:
         if kind is BoxDual:

@@ -70,6 +70,11 @@ class Formulation(ABC):
         """The same formulation with what depends on the optimum (a slack budget) fixed."""
         return self
 
+    def fields_for(self, accuracy: float) -> dict[str, float]:
+        """Its fields, as far as an accuracy decides them: what `marginbench validate` asks of a solver that promises
+        it. None of them where its optimum is that of the judged problem."""
+        return {}
+
     def needs(self, problem: Problem, kind: type[Program]) -> Need | None:
         """The largest matrix that `program` makes beside the data; None where it makes none that matters."""
         return None

@@ -3,7 +3,9 @@
 Each problem is written in the way that is natural for the programs that the solver accepts (`Formulation.route`), run
 in a process of its own, and judged by the certificate, with the proven reference as lower bound. The promise: on every
 problem that it does not refuse, the relative gap falls to `Solver.accuracy`. Where the formulation has another optimum
-(the smoothed hinge) it is the residual of its own program; where only separation is promised, the share of mistakes.
+(the smoothed hinge) it is the residual of its own program, whose width is what the accuracy allows
+(`Formulation.fields_for`), unless the user names the formulation. Where only separation is promised, it is the share of
+mistakes.
 Speed is not promised: a run that the budget ended while its error was falling is shown as late, and breaks nothing.
 """
 
@@ -56,7 +58,7 @@ SETTINGS = 4
 
 @dataclass
 class Examination:
-    """Of one solver; `formulations` are all there are by name, or the one to use."""
+    """Of one solver; `formulations` are all there are by name, or the one to use, as it is."""
 
     solver: Config
     name: str
@@ -75,6 +77,8 @@ class Examination:
         self.held_to = self.made.accuracy if self.accuracy is None else self.accuracy
         if not isinstance(self.held_to, float) or not 0.0 < self.held_to < 1.0:
             raise InputError(f"accuracy={self.held_to}: needs a number between 0 and 1")
+        if len(self.formulations) > 1:
+            self.formulations = {name: fitted(node, self.held_to) for name, node in self.formulations.items()}
         self.settings: dict[tuple[str, bool], Setting] = {}
         self.suspected = 0
 
@@ -198,6 +202,12 @@ def validate(
     """The scorecard of a solver on reference problems; `more` are fields of Examination."""
     with Isolation() as isolation:
         return Examination(solver, name, formulations, library, reference, isolation, **more).scorecard(entries)
+
+
+def fitted(formulation: Config, accuracy: float) -> Config:
+    """The formulation with the fields that an accuracy allows."""
+    made: Formulation = instantiate(formulation)
+    return {**formulation, **made.fields_for(accuracy)}
 
 
 # -- from a record to a row --------------------------------------------------------------------------------------

@@ -140,6 +140,21 @@ def test_smoothed_hinge_costs_at_most_half_a_delta_per_row(bias, weighted, delta
 
 @every_bias
 @every_weight
+@pytest.mark.parametrize("accuracy", [0.3, 1e-2])
+def test_the_width_for_an_accuracy_costs_at_most_half_of_it_relative_to_the_objective_at_0(bias, weighted, accuracy):
+    problem = make(bias, weighted=weighted)
+    formulation = SmoothedHinge(**SmoothedHinge().fields_for(accuracy))
+    optimum = PrimalQP().point(problem, None, solve(PrimalQP().program(problem, QuadraticProgram)))
+    program = formulation.program(problem, RegularisedRisk)
+    point = formulation.point(problem, program, solve(program))
+    cost = problem.primal(point.w, point.b) - problem.primal(optimum.w, optimum.b)
+    at_0 = problem.primal(np.zeros(problem.X.shape[1]), 0.0)
+    assert cost <= 0.5 * accuracy * at_0
+    assert formulation.delta >= 0.5 * accuracy  # no harder than that: the curvature is 1 / delta
+
+
+@every_bias
+@every_weight
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_multipliers_that_a_smooth_loss_implies_are_feasible_anywhere(bias, weighted, loss):
     """At a point that is not the minimiser sum alpha_i y_i is not 0; the map restores it, and D bounds P."""

@@ -166,6 +166,24 @@ def test_the_program_decides_the_formulations():
     assert routes("marginbench.solvers.perceptron.Perceptron")[0][-1] == "perceptron"
 
 
+def test_a_smoothed_program_is_as_wide_as_the_promised_accuracy_allows_unless_the_user_says(folder):
+    """At the width of a smaller accuracy a solver would be held to more than it promises."""
+    solver = {"_target_": "marginbench.solvers.trust_region.TrustRegion"}
+    promised, chosen = target(solver).accuracy, {"smoothed_hinge": {**FORMULATIONS["smoothed_hinge"], "delta": 0.25}}
+    for given, accuracy, delta in [(FORMULATIONS, None, promised), (FORMULATIONS, 1e-4, 1e-4), (chosen, 1e-4, 0.25)]:
+        exam = Examination(solver, "", given, Library(()), REFERENCE, Here(), accuracy, folder=folder)
+        assert [row.kept for row in exam.rows(ENTRIES[:1])] == [True]
+        assert {setting.formulation["delta"] for setting in exam.settings.values()} == {delta}
+    assert FORMULATIONS["smoothed_hinge"]["delta"] not in (promised, 1e-4, 0.25)
+
+
+@pytest.mark.long
+def test_a_solver_that_is_slow_at_small_widths_keeps_what_it_promises(folder):
+    saga = {"_target_": "marginbench.solvers.saga.SAGA"}
+    exam = Examination(saga, "saga", FORMULATIONS, Library(()), REFERENCE, Here(), folder=folder)
+    assert [row.kept for row in exam.rows([ENTRIES[0], ENTRIES[2]])] == [True, True]
+
+
 def test_late_is_a_run_that_the_budget_ended_while_its_error_fell():
     assert falling([(0.1, 1.0), (0.5, 0.6), (5.1, 0.1)], 5.0)
     assert not falling([(0.1, 1.0), (0.5, 0.105), (5.1, 0.1)], 5.0)  # a plateau
