@@ -3,26 +3,35 @@
 Program   min_x F = lam/2 ||w||^2 + sum_i weight_i h(m_i), m_i = y_i (w.x_i + b), x = w, and b with an intercept.
           It is given to scipy as F / ||F'(0)||_inf, so that a tolerance means the same at every C.
 
-A ladder over the tolerance of the gradient; its other test, on the change of F, is switched off. Where a line search
-finds no smaller F, scipy ends (its word is ABNORMAL). The memory of steps is what misleads it: it is begun anew from
-there, with an empty one, as long as that makes the gradient smaller.
+A ladder over the tolerance of the gradient; its other test, on the change of F, is switched off.
+Widths    The smoothed hinge is solved at a width of about 1 first, then at a quarter of it, and so on down to delta,
+          each from the answer of the one before and to the same tolerance: h'' is 1/delta between two kinks and 0
+          beyond, of which secants tell nothing where a step crosses many kinks, and near the answer there are few. To
+          1e-4 on the reference problem breast_cancer-1000.0-none: 264374 evaluations at once, 2857 by widths.
+Rounding  Near the answer F falls by g^2 delta, below the last digit of F long before g is small. scipy is therefore
+          given F(x) - F(start), summed from the changes of its terms.
+Renewals  Where a line search finds no smaller F, scipy ends (its word is ABNORMAL). It is begun anew from there, with
+          an empty memory of steps, as long as that makes the gradient smaller.
+
 Byrd, Lu, Nocedal and Zhu 1995; Zhu et al. 1997 (algorithm 778, L-BFGS-B), without bounds.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from marginbench.harness.model.adapters import Ladder
 from marginbench.harness.model.problem import Array, InputError
-from marginbench.harness.model.programs import Program, RegularisedRisk, SmoothedHinge, SquaredHinge
+from marginbench.harness.model.programs import Loss, Program, RegularisedRisk, SmoothedHinge, SquaredHinge
 from marginbench.harness.model.solver import Claim, Iterate
 
 IDLE = 3
-"""Renewals that do not halve the gradient, after which a solve gives up. On the reference problem rare-100.0-free the
-first end is at a gap of 6e-2; with renewals it is at 2e-6."""
+"""Renewals that do not halve the gradient, after which a width is left."""
+
+NARROWER = 4.0
+"""By which a width is divided."""
 
 CLAIMS: dict[int, Claim] = {0: "inaccurate", 1: "limit", 2: "inaccurate"}
 """Of scipy's status, where the gradient is not small: F stood still, the limit, a line search without a decrease."""
@@ -52,36 +61,60 @@ class LBFGS(Ladder):
         return None
 
     def solve(self, program: Program, tolerance: float) -> Iterate:
-        from scipy.optimize import minimize
-
         assert isinstance(program, RegularisedRisk)
         x = np.zeros(program.d + program.intercept)
         scale = float(np.abs(program.gradient(x)).max()) or 1.0
-        options = {"maxcor": self.memory, "maxiter": self.max_iter, "maxfun": 10 * self.max_iter, "ftol": 0.0}
-        info, small, least, idle = {"library_iterations": 0, "evaluations": 0, "renewals": -1}, False, np.inf, 0
-        while not small and idle < IDLE and info["library_iterations"] < self.max_iter:
-            found = minimize(
-                value_and_gradient,
-                x,
-                (program, scale),
-                method="L-BFGS-B",
-                jac=True,
-                options=options | {"gtol": tolerance},
-            )
+        info = {"library_iterations": 0, "evaluations": 0, "renewals": 0}
+        for loss in easier_first(program.loss):
+            found, small = self._minimise(replace(program, loss=loss), x, scale, tolerance, info)
+            x = found.x
+        claim: Claim = "converged" if small else CLAIMS.get(found.status, "failed")
+        return Iterate(x, claim=claim, said=str(found.message), info=info)
+
+    def _minimise(
+        self, program: RegularisedRisk, x: Array, scale: float, tolerance: float, info: dict[str, int]
+    ) -> tuple[Any, bool]:
+        """What scipy found from x on, renewed while that helps; and whether the gradient is as small as asked."""
+        from scipy.optimize import minimize
+
+        options = {"maxcor": self.memory, "maxfun": 10 * self.max_iter, "ftol": 0.0, "gtol": tolerance}
+        least, idle, info["renewals"] = np.inf, 0, info["renewals"] - 1
+        while True:
+            options["maxiter"] = max(1, self.max_iter - info["library_iterations"])
+            known = program, scale, x, program.margins(x)
+            found = minimize(change_and_gradient, x, known, method="L-BFGS-B", jac=True, options=options)
             info["library_iterations"] += int(found.nit)
             info["evaluations"] += int(found.nfev)
             info["renewals"] += 1
             size = float(np.abs(found.jac).max())
-            x, small, idle = found.x, size <= tolerance, 0 if size < 0.5 * least else idle + 1
-            least = min(least, size)
-        claim: Claim = "converged" if small else CLAIMS.get(found.status, "failed")
-        return Iterate(found.x, claim=claim, said=str(found.message), info=info)
+            x, idle, least = found.x, 0 if size < 0.5 * least else idle + 1, min(least, size)
+            if size <= tolerance or idle == IDLE or info["library_iterations"] >= self.max_iter:
+                return found, size <= tolerance
 
 
-def value_and_gradient(x: Array, program: RegularisedRisk, scale: float) -> tuple[float, Array]:
-    """F and F' over `scale`, with the margins computed once."""
-    m, w = program.margins(x), x[: program.d]
-    pull = program.weight * program.y * program.loss.slope(m)
+def easier_first(loss: Loss) -> Iterator[Loss]:
+    """The smoothed hinge at wider widths, up to 1 (all margins at w = 0 are on its slope still), and then itself."""
+    if isinstance(loss, SmoothedHinge) and NARROWER * loss.delta <= 1.0:
+        yield from easier_first(SmoothedHinge(NARROWER * loss.delta))
+    yield loss
+
+
+def change_and_gradient(
+    x: Array, program: RegularisedRisk, scale: float, start: Array, m_start: Array
+) -> tuple[float, Array]:
+    """F(x) - F(start) and F'(x) over `scale`; m_start are the margins at the start."""
+    step, w = x - start, x[: program.d]
+    dm = program.margins(step)
+    pull = program.weight * program.y * program.loss.slope(m_start + dm)
     g = program.lam * w - program.X.T @ pull
-    value = 0.5 * program.lam * float(w @ w) + float(program.weight @ program.loss.value(m))
-    return value / scale, (np.append(g, -pull.sum()) if program.intercept else g) / scale
+    change = 0.5 * program.lam * float(step[: program.d] @ (w + start[: program.d]))
+    change += float(program.weight @ change_of_loss(program.loss, m_start, dm))
+    return change / scale, (np.append(g, -pull.sum()) if program.intercept else g) / scale
+
+
+def change_of_loss(loss: Loss, m: Array, dm: Array) -> Array:
+    """h(m + dm) - h(m): by the mean of both slopes where no kink is between, which is exact for a parabola."""
+    before, after = loss.slope(m), loss.slope(m + dm)
+    top = 1.0 if isinstance(loss, SmoothedHinge) else np.inf
+    one_piece = ((before > 0.0) == (after > 0.0)) & ((before < top) == (after < top))
+    return np.where(one_piece, -0.5 * dm * (before + after), loss.value(m + dm) - loss.value(m))

@@ -198,34 +198,6 @@ def test_a_trust_region_step_stays_inside_and_predicts_its_fall():
     assert np.linalg.norm(s + to_boundary(s, g, 200.0) * g) == pytest.approx(200.0)
 
 
-def test_lbfgs_begins_anew_where_a_line_search_gave_up(monkeypatch):
-    import scipy.optimize
-
-    def gives_up(*arguments, options, **named):
-        found = minimize(*arguments, options=options | {"maxiter": 10}, **named)
-        found.status = 2
-        return found
-
-    minimize = scipy.optimize.minimize
-    program = risk(X, Y, weight=100 * WEIGHT, loss=SmoothedHinge(0.01))
-    (smooth,) = LBFGS((1e-8,)).iterates(program)
-    monkeypatch.setattr(scipy.optimize, "minimize", gives_up)
-    (iterate,) = LBFGS((1e-8,)).iterates(program)
-    assert iterate.claim == "converged"
-    assert iterate.info["renewals"] > smooth.info["renewals"] == 0
-    np.testing.assert_allclose(iterate.x, smooth.x, atol=1e-6)
-
-
-def test_lbfgs_claims_a_tolerance_only_where_the_gradient_keeps_it():
-    program = risk(X, Y, 0.05, WEIGHT, SquaredHinge(), free=True)
-    for iterate in LBFGS((1e-3, 1e-6, 1e-14)).iterates(program):
-        kept = (
-            np.abs(program.gradient(iterate.x)).max()
-            <= iterate.info["tolerance"] * np.abs(program.gradient(np.zeros(6))).max()
-        )
-        assert kept == (iterate.claim == "converged")
-
-
 # -- alternating optimisation ----------------------------------------------------------------------------------------
 
 
