@@ -11,7 +11,7 @@ from small_programs import after, assert_feasible, both_biases, box, layouts, ov
 from marginbench.harness.model.problem import InputError
 from marginbench.harness.model.programs import BoxDual, SmoothedHinge, SquaredHinge
 from marginbench.solvers.alternating import Alternating
-from marginbench.solvers.chambolle_pock import ChambollePock, norm
+from marginbench.solvers.chambolle_pock import ChambollePock, Saddle, decisions, joined, norm, own_gap
 from marginbench.solvers.frank_wolfe import FrankWolfe
 from marginbench.solvers.lbfgs import LBFGS
 from marginbench.solvers.ocas import OCAS, exchange_pairs, nearest
@@ -74,16 +74,48 @@ def test_frank_wolfe_without_line_search_keeps_its_rate():
 @pytest.mark.parametrize("curvature", [0.0, 0.5])
 def test_chambolle_pock_finds_the_saddle_point(layout, free, curvature):
     program = box(X, Y, np.inf if curvature else 20 * WEIGHT, curvature, free=free, layout=layout)
-    alpha, _, _ = after(ChambollePock().iterates(program), 3000)
+    alpha, _, _ = after(ChambollePock().iterates(program), 300)
     assert abs(error(program, alpha)) <= 1e-5
     assert (alpha >= 0.0).all()
     assert (alpha <= program.upper).all()
 
 
 def test_restarts_are_worth_having():
-    program = box(*overlapping(n=200, d=8))
-    with_, without = (abs(error(program, after(ChambollePock(r).iterates(program), 2000)[0])) for r in (True, False))
-    assert with_ <= 0.2 * without
+    program = box(*overlapping(n=200, d=8), 100.0)
+    with_, without = (abs(error(program, after(ChambollePock(r).iterates(program), 200)[0])) for r in (True, False))
+    assert with_ <= 1e-3 * without
+
+
+@both_biases
+def test_chambolle_pock_is_as_quick_with_a_large_C_as_with_a_small_one(free):
+    """C scales the multipliers and not w: with equal steps for both, the error at 1e4 is still above 1e-1."""
+    for C in (1e-2, 1.0, 1e4):
+        program = box(*overlapping(n=200, d=8), C, free=free)
+        assert abs(error(program, after(ChambollePock().iterates(program), 200)[0])) <= 1e-4
+
+
+@both_biases
+@pytest.mark.parametrize("C", [0.1, 1000.0])
+def test_chambolle_pock_never_hands_over_a_worse_point(free, C):
+    program = box(*overlapping(n=200, d=8), C, free=free)
+    gaps = []
+    for iterate in islice(ChambollePock().iterates(program), 300):
+        alpha, v = iterate.x, iterate.dual
+        f, pull = decisions(program, v), joined(program, program.X.T @ (alpha * program.y), alpha)
+        gaps.append(own_gap(program, Saddle(alpha, pull, v, f)))
+    assert (np.diff(gaps) <= 1e-12 * abs(gaps[0])).all()
+    assert gaps[-1] <= 1e-5 * gaps[0]
+
+
+@both_biases
+def test_the_gap_of_chambolle_pock_bounds_the_error_of_the_primal_point(free):
+    program = box(X, Y, 20 * WEIGHT, free=free)
+    lower = -value(program, optimum(program))
+    for iterate in islice(ChambollePock().iterates(program), 50):
+        v, f = iterate.dual, decisions(program, iterate.dual)
+        primal = 0.5 * v[:5] @ v[:5] + program.upper @ np.maximum(0.0, 1.0 - Y * f)
+        pull = joined(program, program.X.T @ (iterate.x * Y), iterate.x)
+        assert -1e-7 <= primal - lower <= own_gap(program, Saddle(iterate.x, pull, v, f)) + 1e-7
 
 
 @both_biases
