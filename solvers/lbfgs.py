@@ -1,7 +1,8 @@
 """L-BFGS on the smoothed and the squared hinge, by scipy.
 
 Program   min_x F = lam/2 ||w||^2 + sum_i weight_i h(m_i), m_i = y_i (w.x_i + b), x = w, and b with an intercept.
-          It is given to scipy as F / ||F'(0)||_inf, so that a tolerance means the same at every C.
+          It is given to scipy over the root mean square of F'(0): its test, of the largest entry of F', then bounds
+          ||F'|| / ||F'(0)|| by the tolerance, at every C.
 
 A ladder over the tolerance of the gradient; its other test, on the change of F, is switched off.
 Widths    The smoothed hinge is solved at a width of about 1 first, then at a quarter of it, and so on down to delta,
@@ -39,7 +40,7 @@ CLAIMS: dict[int, Claim] = {0: "inaccurate", 1: "limit", 2: "inaccurate"}
 
 @dataclass(frozen=True)
 class LBFGS(Ladder):
-    """tolerances: the rungs, of ||F'||_inf over ||F'(0)||_inf. memory: pairs of steps and gradients that are kept."""
+    """tolerances: the rungs, bounds of ||F'|| over ||F'(0)||. memory: pairs of steps and gradients that are kept."""
 
     tolerances: Sequence[float] = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
     memory: int = 20
@@ -63,7 +64,7 @@ class LBFGS(Ladder):
     def solve(self, program: Program, tolerance: float) -> Iterate:
         assert isinstance(program, RegularisedRisk)
         x = np.zeros(program.d + program.intercept)
-        scale = float(np.abs(program.gradient(x)).max()) or 1.0
+        scale = float(np.linalg.norm(program.gradient(x))) / np.sqrt(x.size) or 1.0
         info = {"library_iterations": 0, "evaluations": 0, "renewals": 0}
         for loss in easier_first(program.loss):
             found, small = self._minimise(replace(program, loss=loss), x, scale, tolerance, info)

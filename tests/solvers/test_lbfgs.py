@@ -23,9 +23,9 @@ def test_lbfgs_begins_anew_where_a_line_search_gave_up(monkeypatch):
 
     minimize = scipy.optimize.minimize
     program = risk(X, Y, weight=100 * WEIGHT, loss=SmoothedHinge(0.01))
-    (smooth,) = LBFGS((1e-8,)).iterates(program)
+    (smooth,) = LBFGS((1e-7,)).iterates(program)
     monkeypatch.setattr(scipy.optimize, "minimize", gives_up)
-    (iterate,) = LBFGS((1e-8,)).iterates(program)
+    (iterate,) = LBFGS((1e-7,)).iterates(program)
     assert iterate.claim == "converged"
     assert iterate.info["renewals"] > smooth.info["renewals"] == 0
     np.testing.assert_allclose(iterate.x, smooth.x, atol=1e-6)
@@ -69,10 +69,10 @@ def test_lbfgs_makes_the_gradient_small_where_the_objective_no_longer_shows_it()
 
 
 def test_lbfgs_claims_a_tolerance_only_where_the_gradient_keeps_it():
+    """The largest entry is small beside the mean of F'(0), so that the norm is beside the norm."""
     program = risk(X, Y, 0.05, WEIGHT, SquaredHinge(), free=True)
+    first = np.linalg.norm(program.gradient(np.zeros(6)))
     for iterate in LBFGS((1e-3, 1e-6, 1e-14)).iterates(program):
-        kept = (
-            np.abs(program.gradient(iterate.x)).max()
-            <= iterate.info["tolerance"] * np.abs(program.gradient(np.zeros(6))).max()
-        )
-        assert kept == (iterate.claim == "converged")
+        g, tolerance = program.gradient(iterate.x), iterate.info["tolerance"]
+        assert (np.abs(g).max() <= tolerance * first / np.sqrt(6)) == (iterate.claim == "converged")
+        assert np.linalg.norm(g) <= tolerance * first or iterate.claim != "converged"
