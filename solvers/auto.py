@@ -1,9 +1,9 @@
 """A choice between two solvers of BoxDual, not a third algorithm: coordinate descent, or Newton (`newton_augmented`).
 
 First choice  by the predicted times of both (`choice.py`): a linear model, fitted on half of a seeded family of random
-              problems and judged on the other half. Coordinate descent where C is so small that it begins with the
-              answer. With a free bias, which coordinate descent needs multiplier steps for, Newton, unless its system
-              is large or it costs as much as 450 epochs.
+              problems and judged on the other half. Coordinate descent where C is so small that it begins not far
+              from the answer. With a free bias, which coordinate descent needs multiplier steps for, Newton, unless
+              its system is large or it costs as much as 450 epochs.
 Handing over  The decay of coordinate descent's own estimate of the gap predicts how many epochs it still needs. Once
               those would cost more than Newton from the point reached, Newton takes over there. Beyond 3000 it takes
               over when coordinate descent has visited so many rows that it is plainly stuck (`MOST_VISITS`), or,
@@ -42,10 +42,10 @@ from marginbench.solvers.newton.systems import DIRECT, FACTORISED, direct_by_cos
 BELIEVED_AFTER = 0.25
 """Share of a Newton solve that coordinate descent may cost before its slowness is believed: at a large C the first
 epochs predict nothing (text, wide at C = 100: done in 40 and 75 epochs, where the first 13 predicted a million)."""
-AT_BOUND = 60.0
-"""n times the reach below which margins are small however alpha is, and alpha = u is the answer or near it: coordinate
-descent needs a few passes at most (11068 x 2 of the family, number 248: 0.8 ms, where Newton takes 4.5; fourclass at
-C = 0.01 and 0.1: a fifth and a half of Newton's time, where more than that is predicted)."""
+NEAR_BOUND = 60.0
+"""n times the reach (which no margin exceeds where rows are of one length) below which coordinate descent goes first
+whatever is predicted: alpha = u, where it begins, is the answer below 1, and some passes from it here (11068 x 2 of the
+family, number 248: 0.8 ms, where Newton takes 4.5; fourclass at C = 0.01 and 0.1: a fifth and a half of its time)."""
 MOST_VISITS = 0.15
 """Rows that coordinate descent may visit where Newton needs conjugate gradients, in units of d min(n, d): on text of
 5000 to 20000 columns at C = 1e4 Newton visits 3. News20 at C = 1e4 is done with 0.04, text_large at C = 100 and a free
@@ -152,8 +152,8 @@ def first_choice(program: BoxDual, reach: float, predicted: float) -> tuple[bool
         if costs.newton > 450.0 * (costs.row * program.n + 40e3) and min(program.n, program.d) > 200:
             return True, "free bias, and a Newton solve costs as much as 450 epochs"
         return False, "free bias, and a Newton system of moderate size"
-    if program.n * reach < AT_BOUND:
-        return True, "at so small a C coordinate descent begins near the answer"
+    if program.n * reach < NEAR_BOUND:
+        return True, "at so small a C coordinate descent begins not far from the answer"
     times = exp(min(max(predicted, -7.0), 7.0))
     if times < 1.0:
         return True, f"coordinate descent is predicted to take {times:.2g} times as long as Newton"

@@ -4,7 +4,7 @@
 
 The features are counts and one sample, so that the choice is the same in every run:
     n, D = min(n, d), non-zeros of a row, whether rows are sparse, and the reach r (`newton/systems.py`), the mean of
-    u_i ||x_i||^2 over the first rows: the box of a row in units of its first step from 0, 1 / ||x_i||^2.
+    u_i ||x_i||^2 over some rows: the box of a row in units of its first step from 0, 1 / ||x_i||^2.
 
 The coefficients are of about 130 problems, those in even blocks of four among the first 270 or so of
 `datasets/family.py`: both solvers by turns, CPU time of the best of three forked processes. The first 199 were timed

@@ -12,9 +12,10 @@ from marginbench.harness.cell.certificate import certify
 from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import BoxDual
 from marginbench.harness.model.solver import Iterate
-from marginbench.solvers.auto import STALLED, Auto, Costs
-from marginbench.solvers.choice import COEFFICIENTS
+from marginbench.solvers.auto import NEAR_BOUND, STALLED, Auto, Costs
+from marginbench.solvers.choice import COEFFICIENTS, advantage, features_of
 from marginbench.solvers.newton.augmented import NewtonAugmented
+from marginbench.solvers.newton.systems import reach_of
 
 
 def test_curvature_that_differs_from_row_to_row_is_refused_in_words():
@@ -103,6 +104,17 @@ def test_where_C_is_so_small_that_margins_cannot_reach_1_coordinate_descent_begi
     assert first.info["why"].startswith("at so small a C")
     assert gap(problem, first) < 1e-9
     assert len([float(word) for word in first.info["features"].split()]) == len(COEFFICIENTS)  # for who fits again
+
+
+def test_at_a_small_C_coordinate_descent_goes_first_though_newton_is_predicted_to_be_faster():
+    """As fourclass at C = 0.1: two columns, n times the reach 36, some epochs."""
+    X, y = np.random.default_rng(0).normal(size=(900, 2)), np.resize([1.0, -1.0], 900)
+    program = program_of(Problem(X, y, 2e-2, "none"))
+    assert advantage(features_of(program, reach_of(program))) > 0.0
+    assert 2.0 < program.n * reach_of(program) < NEAR_BOUND
+    seen = list(Auto().iterates(program))
+    assert {iterate.info["picked"] for iterate in seen} == {"coordinate_descent"}
+    assert seen[-1].info["epochs"] < 60
 
 
 def test_at_a_huge_C_newton_finishes_what_coordinate_descent_leaves_to_rounding(monkeypatch):

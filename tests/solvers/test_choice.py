@@ -40,6 +40,13 @@ def test_reach_is_how_far_the_first_step_goes_beyond_the_box():
     assert reach_of(program_of(program)) == 0.5 * (25.0 + 1.0) / 2
 
 
+def test_reach_is_that_of_all_rows_in_whatever_order_they_come():
+    X, y = np.ones((1000, 2)), np.resize([1.0, -1.0], 1000)
+    X[:300] = 0.0
+    for rows in (X, X[::-1].copy(), sp.csr_array(X)):
+        np.testing.assert_allclose(reach_of(program_of(Problem(rows, y, 0.5, "none"))), 0.7, rtol=1e-12)
+
+
 def test_more_reach_speaks_for_newton_where_rows_are_many():
     few, many = (advantage(features(50_000, 100, 5_000_000, False, reach)) for reach in (1e-3, 1e2))
     assert few < many
