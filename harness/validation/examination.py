@@ -77,8 +77,11 @@ class Examination:
         self.held_to = self.made.accuracy if self.accuracy is None else self.accuracy
         if not isinstance(self.held_to, float) or not 0.0 < self.held_to < 1.0:
             raise InputError(f"accuracy={self.held_to}: needs a number between 0 and 1")
-        if len(self.formulations) > 1:
-            self.formulations = {name: fitted(node, self.held_to) for name, node in self.formulations.items()}
+        made = {name: made_formulation(name, config) for name, config in self.formulations.items()}
+        self.routes = routes_of(self.made, made) if len(made) > 1 else [list(made)]
+        if len(made) > 1:
+            fields = {name: formulation.fields_for(self.held_to) for name, formulation in made.items()}
+            self.formulations = {name: {**config, **fields[name]} for name, config in self.formulations.items()}
         self.settings: dict[tuple[str, bool], Setting] = {}
         self.suspected = 0
 
@@ -135,7 +138,7 @@ class Examination:
     def _rows(self, asked: Cell, data: Data) -> Iterator[Row]:
         """A row for each route that the solver takes; one with the reason where there is none, its own words first."""
         refused, ran = [Row(asked.dataset_name, "", "skipped", "no formulation gives its programs")], False
-        for route in self._routes():
+        for route in self.routes:
             for name in route:
                 cell = replace(asked, formulation=self.formulations[name], formulation_name=name)
                 reason = self._misfit(cell, data)
@@ -147,12 +150,6 @@ class Examination:
                 refused.insert(-1 if reason else 0, row)
         if not ran:
             yield refused[0]
-
-    def _routes(self) -> list[list[str]]:
-        if len(self.formulations) == 1:
-            return [list(self.formulations)]
-        made: dict[str, Formulation] = {name: instantiate(config) for name, config in self.formulations.items()}
-        return routes_of(self.made, made)
 
     def _misfit(self, cell: Cell, data: Data) -> str | None:
         """Why the formulation does not write this problem for this solver."""
@@ -204,10 +201,14 @@ def validate(
         return Examination(solver, name, formulations, library, reference, isolation, **more).scorecard(entries)
 
 
-def fitted(formulation: Config, accuracy: float) -> Config:
-    """The formulation with the fields that an accuracy allows."""
-    made: Formulation = instantiate(formulation)
-    return {**formulation, **made.fields_for(accuracy)}
+def made_formulation(name: str, config: Config) -> Formulation:
+    """Those of users are among them, and need not be what they say: a line, before any work."""
+    try:
+        return instantiate(config)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"formulation={name}: {type(error).__name__}: {error}") from None
 
 
 # -- from a record to a row --------------------------------------------------------------------------------------

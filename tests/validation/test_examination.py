@@ -155,7 +155,7 @@ def test_every_problem_has_a_row_and_refusals_break_nothing(folder):
 def test_the_program_decides_the_formulations():
     def routes(target: str) -> list[list[str]]:
         exam = Examination({"_target_": target}, "", FORMULATIONS, Library(()), REFERENCE, Here())
-        return [route for route in exam._routes() if route]
+        return [route for route in exam.routes if route]
 
     assert routes("marginbench.solvers.coordinate_descent.solver.CoordinateDescent") == [["dual_qp", "hard_dual_qp"]]
     assert routes("marginbench.solvers.clarabel_qp.ClarabelQp") == [
@@ -175,6 +175,14 @@ def test_a_smoothed_program_is_as_wide_as_the_promised_accuracy_allows_unless_th
         assert [row.kept for row in exam.rows(ENTRIES[:1])] == [True]
         assert {setting.formulation["delta"] for setting in exam.settings.values()} == {delta}
     assert FORMULATIONS["smoothed_hinge"]["delta"] not in (promised, 1e-4, 0.25)
+
+
+@pytest.mark.parametrize("others", [{}, FORMULATIONS], ids=["named", "among others"])
+def test_a_formulation_that_cannot_be_made_is_named_in_one_line(others, folder):
+    given = {**others, "mine": {"_target_": "nowhere.Mine"}}
+    solver = {"_target_": "marginbench.solvers.trust_region.TrustRegion"}
+    with pytest.raises(InputError, match="formulation=mine: ModuleNotFoundError: No module named 'nowhere'"):
+        Examination(solver, "", given, Library(()), REFERENCE, Here(), folder=folder)
 
 
 @pytest.mark.long
