@@ -15,7 +15,8 @@ Data         `rows_of(X)`: the arrays of X as a `Dense` or `CSR` tuple, which ke
 One row      `dot(rows, i, w)` is x_i.w;  `add(rows, i, scale, w)` does w += scale x_i;  `norm2(rows, i)` is ||x_i||^2.
 All rows     `margins(rows, y, w, b, m)` does m_i = y_i (x_i.w + b);  `combine(rows, y, alpha, w)` does
              w += sum_i alpha_i y_i x_i;  `squared_norms(rows, n)` gives ||x_i||^2 of the first n;
-             `scores_and_sum(rows, w, v, scores, total)` gives X w and X'v with each row read once.
+             `scores_and_sum(rows, w, v, scores, total)` gives X w and X'v with each row read once;
+             `best_length(m, some, upper, norm2, always, low, high)` is the best multiple of w for P.
 Copies       `take(rows, index, room)`: some rows side by side;  `Room()`: memory that is used again for the next copy.
 Threads      `Team(threads)`: the same passes in parts, a part for each thread: `team.margins`, `team.combine`,
              `team.take`, `team.gather`, `team.scatter`, `team.copy`, and `team.over` for a pass of your own
@@ -32,6 +33,7 @@ Kernels of one family of solvers are beside it, in its folder under solvers/.
 from marginbench.harness.rowops.parallel import ALONE, Team, meet, new_barrier, part_of, pass_cost
 from marginbench.harness.rowops.passes import (
     Room,
+    best_length,
     combine,
     combine_some,
     copy_dense,
@@ -55,6 +57,7 @@ __all__ = [
     "Room",
     "Team",
     "add",
+    "best_length",
     "bytes_of",
     "combine",
     "combine_some",

@@ -139,9 +139,9 @@ def survey(rows, y, upper, curvature, q, alpha, w, b, path, seen, m, high, low, 
     m_i is the margin as of the w at which row i was last read, and w has since moved by path - seen_i at most, m_i by
     ||x_i|| times that. A row that is at rest whatever its margin in between is passed over; its share of the gap is 0.
     Returns the rows, listed in at_work from `start` on, those that were read, in the same places of `read`, the gap,
-    and the bounds on t within which no row passed over has t m_i = 1.
+    sum_i a_i m_i of those that were read, and the bounds on t within which no row passed over has t m_i = 1.
     """
-    active, gap, count, shortest, longest = start, 0.0, start, 0.5, 2.0
+    active, gap, count, pulled, shortest, longest = start, 0.0, start, 0.0, 0.5, 2.0
     for i in range(start, end):
         a, u, c, way = alpha[i], upper[i], curvature[i], path - seen[i]
         g = c * a - 1.0 + m[i]
@@ -157,47 +157,8 @@ def survey(rows, y, upper, curvature, q, alpha, w, b, path, seen, m, high, low, 
         read[count], count = i, count + 1
         slack = 1.0 - m[i]
         gap += term(a, slack, u, c, q[i])
+        pulled += a * m[i]
         if not ((a <= 0.0 and c * a - slack > high) or (a >= u and c * a - slack < low)):
             at_work[active] = i
             active += 1
-    return at_work[start:active], read[start:count], gap, shortest, longest
-
-
-@njit(cache=True, fastmath=FAST)
-def best_length(m, read, alpha, upper, norm2, low, high):
-    """The t in [low, high] that minimises P(t w) = t^2/2 ||w||^2 + sum_i u_i max(0, 1 - t m_i), by bisection of P'.
-
-    Of rows that are not in `read` those at u_i have a slack for all these t, the others none: sum_i a_i m_i = ||w||^2.
-    """
-    near, k, always, shorter, as_it_is, longer = read.copy(), read.size, norm2, 0.0, 0.0, 0.0
-    for i in read:  # one pass for the three t that come first
-        always -= alpha[i] * m[i]
-        weight = upper[i] * m[i]
-        shorter += weight if 0.99 * m[i] < 1.0 else 0.0
-        as_it_is += weight if m[i] < 1.0 else 0.0
-        longer += weight if 1.01 * m[i] < 1.0 else 0.0
-    for t, slope in ((0.99, shorter), (1.0, as_it_is), (1.01, longer)):
-        if low < t < high:
-            if t * norm2 - always - slope > 0.0:
-                high = t
-            else:
-                low = t
-    for _ in range(42):
-        count = 0
-        for r in range(k):  # rows with a slack for all t that are left, for none, and the others
-            i = near[r]
-            if high * m[i] <= 1.0:
-                always += upper[i] * m[i]
-            elif low * m[i] < 1.0:
-                near[count], count = i, count + 1
-        k, t = count, 0.5 * (low + high)
-        slope = t * norm2 - always
-        for r in range(k):
-            i = near[r]
-            if t * m[i] < 1.0:
-                slope -= upper[i] * m[i]
-        if slope > 0.0:
-            high = t
-        else:
-            low = t
-    return high
+    return at_work[start:active], read[start:count], gap, pulled, shortest, longest

@@ -15,9 +15,9 @@ Departures, each with the case that needs it:
   part. One pass over all rows after each round gives every margin and the gap. If that grew, rows had crossed the
   margin: the round is undone, and the next has more rows.
 - Large systems. Beyond `direct` rows and columns, or where a factorisation costs more (`direct_by_cost`; one-hot
-  20000 x 2500), they are solved by conjugate gradients, and the proximal steps are
-  made to suit these (`rounds_on_all_rows`): all rows, h from where the first system is well conditioned, and slowly
-  down.
+  20000 x 2500), they are solved by conjugate gradients, and the proximal steps are made to suit these (`all_rows.py`):
+  all rows, h from where the first system is well conditioned, and slowly down. Once the active set is right, one
+  system in alpha gives the answer.
 - Samples of the rows, the first with 10 d of each class, with u scaled up, give a first w for a fraction of a pass.
 - Few rows. Where n is less than half of d (leukemia), X is replaced by a factor of X X'.
 - A huge C on separable data (leukemia at C = 1e6). A margin that rounding leaves at 1 - 1e-15 costs C times that, far
@@ -43,27 +43,19 @@ from marginbench.harness.model.needs import Need, numbers_need, system_need
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Compiled, Iterate, Start
-from marginbench.harness.rowops import CSR, Dense, Team, combine, squared_norms
+from marginbench.harness.rowops import CSR, Dense, Team, combine
+from marginbench.solvers.newton.all_rows import SMALLEST_H, Rounds, rounds_on_all_rows, widest
 from marginbench.solvers.newton.gram import add_triangle, products
+from marginbench.solvers.newton.landing import landed
 from marginbench.solvers.newton.multipliers import on_multipliers
 from marginbench.solvers.newton.passes import LEAVE, attend
 from marginbench.solvers.newton.rounding import FELT, judged, on_own_rows, rounding_cost, stretched
 from marginbench.solvers.newton.smoothing import Block, State, widths
-from marginbench.solvers.newton.starts import SHRINK, begun, start_on_samples
+from marginbench.solvers.newton.starts import SHRINK, begun, lengthened, start_on_samples
 from marginbench.solvers.newton.systems import DIRECT, check_direct, direct_by_cost, factor, reach_of, substitute_back
 
 WIDTH = 4.0
 """Rows with |1 - m_i| <= WIDTH h take part."""
-MOST_STEPS = 20
-"""Newton steps of a round on all rows; h doubles where they are not enough."""
-SLOW_SHRINK = 0.6, 0.6, 0.8, 0.9
-"""h <- SLOW_SHRINK[k] h after a round on all rows of k Newton steps. 0.6 after up to 4 steps overshoots: products with
-H (text, C = 1e4: 6000 x 2500 8400, where these take 6200; 12500 x 5000 11900 and 9000; 20000 x 4000 at 1000 39000 and
-25000; 1500 x 20000 1400 and 1600)."""
-GAP_SHARE = 0.01
-"""Share of the gap before a round on all rows that ||g||^2 / 2 may be after it."""
-SMALLEST_H = 1e-9
-"""Below it, v_i / h times the rounding of a margin would be felt in alpha."""
 NUMBERS = 7
 """For each row, at the least: upper, curvature, alpha, m, dm, alpha of the round before and of the step before."""
 ROUNDING = 1e-14
@@ -114,7 +106,8 @@ class NewtonAugmented(Compiled):
         block = Block.of(program.head(self.warm_up_rows))
         state = block.state(np.zeros(block.size), np.zeros(block.n), h=2.0)
         block.minimise(state, tolerance=0.0, limit=2)
-        block.gap(state)
+        lengthened(block, state, np.inf, block.gap(state)[1])
+        landed(block, state, target=np.inf)
         deque(refine(block, state, widen=1.0), maxlen=0)
         substitute_back(factor(products(block.rows, 1, block.d) + np.eye(1)), np.ones(1))
         add_triangle(np.ones((60, 250)), np.ones((60, 250)), np.zeros((60, 60)), np.empty(3600))  # BLAS
@@ -160,7 +153,8 @@ class NewtonAugmented(Compiled):
             if gap < smallest:
                 best, smallest = state, gap
             at, gap = (best, smallest) if done else (state, gap)
-            yield judged(block, Iterate(at.alpha, at.theta, info={"h": at.h}), done, gap, scale)
+            theta = at.theta if done else lengthened(block, state, gap, scale)
+            yield judged(block, Iterate(at.alpha, theta, info={"h": at.h}), done, gap, scale)
             if done:
                 return
 
@@ -207,12 +201,6 @@ def start_on_rows(program: BoxDual, start: Start) -> Start:
     return start._replace(w=w)
 
 
-Rounds = Iterator[tuple[State, float, float]]
-"""A copy of the state after each round, its gap and the scale of that. The margins of a round on working sets are those
-of the state itself, to be read before the next round. Within a round, the state itself after a proximal step: its
-margins, and so its gap, are not known, which a scale of `UNKNOWN` says."""
-
-
 def rounds_on_working_sets(block: Block, state: State) -> Rounds:
     """Proximal steps on the rows near the margin: Newton's systems are cheap, so each round makes h much smaller."""
     saved, least, widen = state, np.inf, 1.0
@@ -240,30 +228,6 @@ def go_back(block: Block, state: State, saved: State) -> None:
     state.theta, state.pull, state.h = saved.theta.copy(), saved.pull.copy(), saved.h
     np.copyto(state.alpha, saved.alpha)
     block.margins(state.theta, state.m)
-
-
-def rounds_on_all_rows(block: Block, state: State) -> Rounds:
-    """Proximal steps on all rows, for systems too large to factorise.
-
-    Their condition number grows like 1 / h, and so does the number of rows that change sides on the way to g = 0. So h
-    is as large as a few Newton steps a round allow: alpha comes closer at any h. Text at C = 1e4, 12500 x 5000: 7 s,
-    where rounds on working sets take 27; 50000 x 20000: 100 s, where those have no first iterate after 80.
-    """
-    while True:
-        gap, scale = block.gap(state)
-        yield state.copy(), gap, scale
-        norm, small = float(np.linalg.norm(state.theta[: block.d])), (2.0 * GAP_SHARE * gap) ** 0.5
-        if block.bias and state.theta[-1] != 0.0:
-            small = min(small, GAP_SHARE * gap / abs(float(state.theta[-1])))  # what is unbalanced costs b of the gap
-        solved = block.minimise(state, small / norm if norm > 0.0 and gap < np.inf else 0.1, limit=MOST_STEPS)
-        easy = block.steps < len(SLOW_SHRINK)
-        h = max(state.h * (SLOW_SHRINK[block.steps] if easy else 1.0 if solved else 2.0), SMALLEST_H)
-        state = block.state(state.theta, state.alpha, h)  # without the rounding that updates leave
-
-
-def widest(block: Block) -> float:
-    """h with v_i ||x_i||^2 = h for the average row, so that the first system is well conditioned."""
-    return max(2.0, float((block.v * squared_norms(block.rows, block.n)).mean()))
 
 
 def refine(block: Block, state: State, widen: float) -> Generator[tuple[State, float, float], None, bool]:

@@ -11,12 +11,12 @@ from problems import random_problem
 from marginbench.datasets.generators import one_hot
 from marginbench.harness.model.problem import Problem
 from marginbench.harness.model.programs import BoxDual
-from marginbench.harness.rowops import ALONE, rows_of
+from marginbench.harness.rowops import ALONE, best_length, rows_of
 from marginbench.solvers.auto import Auto
 from marginbench.solvers.coordinate_descent.descent import Descent, at_bound
 from marginbench.solvers.coordinate_descent.faces import Face, minimise_on_face, projected_search
 from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
-from marginbench.solvers.coordinate_descent.sweeps import best_length, survey
+from marginbench.solvers.coordinate_descent.sweeps import survey
 
 
 @pytest.mark.parametrize("n", [5, 16, 100, 1000])
@@ -147,7 +147,7 @@ def test_the_best_multiple_of_w():
     def P(t):
         return 0.5 * t**2 * norm2 + upper @ np.maximum(0.0, 1.0 - t * m)
 
-    best = best_length(m, np.arange(300), np.full(300, norm2 / m.sum()), upper, norm2, 0.5, 2.0)
+    best = best_length(m, np.arange(300), upper, norm2, 0.0, 0.5, 2.0)
     assert 0.5 < best < 2.0
     assert all(P(best) <= P(t) + 1e-9 for t in np.linspace(0.5, 2.0, 1001))
 
@@ -163,14 +163,15 @@ def test_a_check_passes_over_rows_that_are_surely_at_rest(C):
         state.check()
         at_work, everything = np.empty(2000, np.int32), np.empty(2000, np.int32)
         m, norm2 = np.empty(2000), state.w @ state.w
-        listed, read, gap, *bounds = survey(
+        listed, read, gap, pulled, *bounds = survey(
             state.program.rows, y, problem.upper, problem.curvature, state.q, state.alpha, state.w, 0.0, 1.0,
             np.full(2000, -np.inf), m, state.high, state.low, at_work, everything, 0, 2000
         )  # fmt: skip
         assert (read.size, bounds) == (2000, [0.5, 2.0])
         assert gap == pytest.approx(state.gap, rel=1e-9, abs=1e-12)
+        assert pulled == pytest.approx(norm2, rel=1e-9)
         np.testing.assert_array_equal(listed, state.at_work[: state.active])
-        best = best_length(m, everything, state.alpha, problem.upper, norm2, 0.5, 2.0)
+        best = best_length(m, everything, problem.upper, norm2, 0.0, 0.5, 2.0)
         values = [0.5 * t**2 * norm2 + problem.upper @ np.maximum(0.0, 1.0 - t * m) for t in (best, state.length)]
         assert values[1] == pytest.approx(values[0], rel=1e-9)
     assert state.read < 1900

@@ -1,7 +1,7 @@
 """Newton's method on the augmented Lagrangian: its samples, its rounds, and the point it ends with."""
 
 import tracemalloc
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -13,7 +13,9 @@ from marginbench.harness.cell.certificate import certify
 from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import BoxDual
 from marginbench.harness.model.solver import Start
+from marginbench.harness.rowops import rows_of
 from marginbench.solvers.newton.augmented import NewtonAugmented
+from marginbench.solvers.newton.landing import landed, solve_on_face
 from marginbench.solvers.newton.smoothing import Block
 from marginbench.solvers.newton.starts import FAR, begun
 
@@ -68,6 +70,21 @@ def test_each_proximal_step_is_an_iterate_and_better_than_the_one_before(bias):
     assert found[0][1] > 3.0 * found[1][1] > 9.0 * found[2][1] > 0.0
 
 
+@pytest.mark.parametrize("bias", BIASES)
+def test_the_first_iterate_is_the_best_multiple_of_its_w(bias):
+    """Smoothing leaves the first w too short: made longer, on overlapping data it is within 1e-3 of the optimum."""
+    problem = random_problem(4, n=4000, d=10, C=1.0, bias=bias)
+    first, *_, last = NewtonAugmented().iterates(program_of(problem))
+    P = [certify(problem, point_of(problem, first, t)).primal for t in (0.97, 0.99, 1.0, 1.01, 1.03)]
+    assert min(P) == P[2] < (1.0 + 1e-3) * certify(problem, point_of(problem, last)).primal
+
+
+def point_of(problem, iterate, t=1.0):
+    """(w, b) of an iterate, t times as long, and its alpha."""
+    w, b = t * iterate.dual[: problem.d], t * float(iterate.dual[problem.d :].sum())
+    return Point(w, b, iterate.x)
+
+
 def test_far_from_the_end_newton_keeps_the_w_of_a_start_and_not_its_alpha():
     problem = random_problem(4, n=400, d=10, C=1.0, bias="none")
     block, made = Block.of(program_of(problem)), list(NewtonAugmented().iterates(program_of(problem)))
@@ -90,7 +107,7 @@ def test_newton_ends_with_its_best_point(monkeypatch):
 
 def test_a_slow_h_saves_newton_steps_where_systems_are_large(monkeypatch):
     """Text at C = 1e4, about as many free rows as columns: with an h that falls fast few rows change sides a step."""
-    problem, minimise = Problem(*text(n=2500, d=1000, length=50, topic=0.2, seed=0), 1e4, "none"), Block.minimise
+    problem, minimise = hard_text(), Block.minimise
 
     def steps() -> int:
         taken = []
@@ -105,9 +122,63 @@ def test_a_slow_h_saves_newton_steps_where_systems_are_large(monkeypatch):
         return sum(taken)
 
     slow = steps()
-    for name, value in {"SLOW_SHRINK": (0.35,) * 1000, "MOST_STEPS": 300, "widest": lambda _: 2.0}.items():
-        monkeypatch.setattr(f"marginbench.solvers.newton.augmented.{name}", value)  # as for small systems
+    for name, value in {"SLOW_SHRINK": (0.35,) * 1000, "MOST_STEPS": 300}.items():
+        monkeypatch.setattr(f"marginbench.solvers.newton.all_rows.{name}", value)  # as for small systems
+    monkeypatch.setattr("marginbench.solvers.newton.augmented.widest", lambda _: 2.0)
     assert steps() > 1.5 * slow
+
+
+def hard_text() -> Problem:
+    """Text at C = 1e4: about as many free rows as columns."""
+    return Problem(*text(n=2500, d=1000, length=50, topic=0.2, seed=0), 1e4, "none")
+
+
+def test_once_the_free_rows_are_known_one_system_in_alpha_gives_the_answer():
+    gaps = [
+        (i.info["gap"], i.info["h"]) for i in islice(NewtonAugmented(direct=0).iterates(program_of(hard_text())), 60)
+    ]
+    at = next(k for k, (left, _) in enumerate(gaps) if left <= 1e-9)
+    assert gaps[at - 1][0] > 1e-7
+    assert gaps[at][1] > 1e-2  # proximal steps alone get there by h
+
+
+def test_a_landing_leaves_margins_of_1_in_the_free_rows_and_alpha_in_the_box():
+    program = program_of(hard_text())
+    last = next(i for i in NewtonAugmented(direct=0).iterates(program) if i.info["gap"] <= 1e-9)
+    block, free = Block.of(program, direct=0), (last.x > 0.0) & (last.x < 1e4)
+    rng = np.random.default_rng(1)
+    alpha = np.where(free, last.x * (1.0 + 1e-7 * rng.normal(size=last.x.size)), last.x)
+    state = block.state(program.image(alpha), alpha, 0.1)
+    block.system.F[:] = free
+    there = landed(block, state, target=1e-10 * block.gap(state)[1])
+    assert np.abs(there.m[free] - 1.0).max() < 1e-9
+    assert (there.alpha[~free] == alpha[~free]).all()
+    assert there.alpha.min() >= 0.0
+    assert there.alpha.max() <= 1e4
+    np.testing.assert_allclose(there.theta, program.image(there.alpha), atol=1e-9)
+
+
+def test_a_landing_on_rows_that_are_dependent_ends_outside_the_box_and_soon():
+    """As text_large at C = 1e4 on a face not yet right: 60 margins of 1 with 50 columns, which no alpha has."""
+    X, y, alpha = np.random.default_rng(2).normal(size=(60, 50)), np.resize([1.0, -1.0], 60), np.full(60, 0.5)
+    w = X.T @ (alpha * y)
+    solve_on_face(rows_of(X), y, np.ones(60), (X * X).sum(axis=1), alpha, w, 0.0, 10**12)  # without end if it stays
+    assert ((alpha < 0.0) | (alpha > 1.0)).any()
+
+
+def test_a_landing_that_fails_is_undone_and_the_next_is_tried_much_nearer(monkeypatch):
+    """A face that is not yet right: some alpha leaves the box, and the gap grows."""
+    tried = []
+
+    def astray(block, state, target):
+        gap, scale = block.gap(state)
+        tried.append(gap / scale)
+        return block.state(np.zeros(block.d), np.zeros(block.n), state.h)
+
+    monkeypatch.setattr("marginbench.solvers.newton.all_rows.landed", astray)
+    assert reached(hard_text(), NewtonAugmented(direct=0))
+    assert len(tried) > 1
+    assert all(after < 0.1 * before for before, after in pairwise(tried))
 
 
 def wide_and_separable(C: float, bias: str) -> Problem:
