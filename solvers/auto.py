@@ -3,7 +3,7 @@
 First choice  by the predicted times of both (`choice.py`): a linear model, fitted on half of a seeded family of random
               problems and judged on the other half. Coordinate descent where C is so small that it begins not far
               from the answer. With a free bias, which coordinate descent needs multiplier steps for, Newton, unless
-              its system is large or it costs as much as 450 epochs.
+              its system is large or there are fewer rows than columns.
 Handing over  The decay of coordinate descent's own estimate of the gap predicts how many epochs it still needs. Once
               those would cost more than Newton from the point reached, Newton takes over there. Beyond 3000 it takes
               over when coordinate descent has visited so many rows that it is plainly stuck (`MOST_VISITS`), or,
@@ -11,11 +11,11 @@ Handing over  The decay of coordinate descent's own estimate of the gap predicts
               ends at what rounding leaves (`ROUNDED`).
 Kernel        Newton up to n = 3000, beyond it coordinate descent.
 Costs         in nanoseconds, from counts alone, so that the choice is the same in every run:
-                  epoch     3 nnz + 20 n, times the share of rows not at rest
-                  Newton    52 nnz + 2.2 D^3 + 6e5,   D = min(n, d)            half as much again as 15 passes and
-                            and 6 nnz n where n < d                            40 factorisations; products of rows
-                            or 52 nnz + 350 nnz r^0.55, r the reach            conjugate gradients, where they cost less
-              An entry of a dense matrix costs a third of a non-zero in an epoch, and half of one in Newton.
+                  visit     2.5 for each non-zero of the row (1 of a dense one) and 40
+                  Newton    40 nnz + 200 n (dense rows: 20 nnz + 100 n) + 2.2 D^3 + 6e5, D = min(n, d); or
+                            what `choice.py` predicts, where that is less. The count is right for few columns of
+                            real data (a9a, splice, ijcnn1), where random ones of the same size take two or three
+                            times as long; from D = 200 on it is up to 30 times too large.
 
 Each iterate says which solver made it, why, and what the choice was made from and between (`picked`, `why`,
 `features`, `between`).
@@ -29,28 +29,37 @@ import numpy as np
 
 from marginbench.harness.model.kernel_dual import KernelDual
 from marginbench.harness.model.needs import Need
-from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Iterate, Solver, Start
 from marginbench.harness.rowops import CSR
-from marginbench.solvers.choice import advantage, features_of
+from marginbench.solvers.choice import COEFFICIENTS, advantage, features_of, newton_nanoseconds
 from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
 from marginbench.solvers.newton.augmented import NewtonAugmented, rows_of_numbers
 from marginbench.solvers.newton.rounding import EPSILON, FELT
-from marginbench.solvers.newton.systems import DIRECT, FACTORISED, direct_by_cost, predicted_by_products, reach_of
+from marginbench.solvers.newton.systems import DIRECT, FACTORISED, direct_by_cost, reach_of
 
-BELIEVED_AFTER = 0.25
-"""Share of a Newton solve that coordinate descent may cost before its slowness is believed: at a large C the first
-epochs predict nothing (text, wide at C = 100: done in 40 and 75 epochs, where the first 13 predicted a million)."""
+BELIEVED_AFTER, WHERE_PREDICTED = 0.25, 1.0
+"""Share of a Newton solve that coordinate descent may cost before its slowness is believed: where that solve is
+counted, and where it is predicted or rows are fewer than columns (colon_cancer at C = 0.01: both take 3 ms). At a large
+C the first epochs predict nothing (text, wide at C = 100: done in 40 and 75 epochs, where the first 13 predicted a
+million), and Newton can take far longer than predicted (number 184 of the family: 800 ms, where coordinate descent is
+done in 90)."""
 NEAR_BOUND = 60.0
 """n times the reach (which no margin exceeds where rows are of one length) below which coordinate descent goes first
 whatever is predicted: alpha = u, where it begins, is the answer below 1, and some passes from it here (11068 x 2 of the
 family, number 248: 0.8 ms, where Newton takes 4.5; fourclass at C = 0.01 and 0.1: a fifth and a half of its time)."""
+FEW_ROWS, FREE_BIAS = 200, 2.0
+"""With a free bias: rows from which on coordinate descent goes first where they are fewer than columns (wide and
+svmlight_ex1 at C = 1: a seventh and a quarter of Newton's time; dorothea; numbers 31 and 49 of the family), and how
+many times as long Newton takes (these and numbers 6 and 143: 1.1 to 4)."""
 MOST_VISITS = 0.15
 """Rows that coordinate descent may visit where Newton needs conjugate gradients, in units of d min(n, d): on text of
 5000 to 20000 columns at C = 1e4 Newton visits 3. News20 at C = 1e4 is done with 0.04, text_large at C = 100 and a free
 bias with 0.1; what needs more is not done with much more (text_large at C = 1000: a gap of 1 % with 1.1)."""
-GIVES_WAY = f"coordinate descent has visited {MOST_VISITS} d min(n, d) rows"
+PATIENT_UP_TO = 100.0
+"""The reach beyond which those are fewer, by its root, where there are more rows than columns: text_large at C = 1e4 is
+far from done with ten times as many (6 s of 8 were lost). With fewer rows they may well be separable (news20)."""
+GIVES_WAY = "coordinate descent has visited as many rows as it may, {:.2g} d min(n, d)"
 STALLED = "coordinate descent has visited as many rows again without halving the gap"
 """Counts and text with steps on the face that no longer help, at gaps of 1e-3 to 1e-4, where Newton needs a third of a
 second from nothing (numbers 194, 198 and 242 of the family). Far from the end the gap may well stand still."""
@@ -69,6 +78,8 @@ than a digit away: Newton has to begin first (spambase_standard at C = 0.01 was 
 it: 0.62 of the time to 1e-3, 1.08 of that to 1e-6)."""
 BETWEEN = "coordinate_descent newton_augmented"
 """The two, in the order of `advantage`: noted beside the features, so that a choice can be judged from records."""
+WRITTEN = " ".join(["%.6g"] * len(COEFFICIENTS))
+"""The features, beside an iterate: a problem may be solved in a fifth of a millisecond, and `repr` takes its time."""
 
 
 @dataclass(frozen=True)
@@ -114,16 +125,16 @@ class Auto(Solver):
             yield from (labelled(iterate, picked, reason) for iterate in made)
             return
         assert isinstance(program, BoxDual)
-        reach, costs = reach_of(program), None  # costs: made where the first iterate is not the answer
         against = NewtonAugmented(self.seed).refuses(program) if program.curvature.any() else None
+        reach = reach_of(program)
         given = features_of(program, reach)
-        descent_first, why = (True, against) if against else first_choice(program, reach, advantage(given))
-        known = " ".join(map(repr, given))
+        descent_first, why = (True, against) if against else first_choice(program, reach, given)
+        known, costs = WRITTEN % given, None  # costs: made where the first iterate is not the answer
         if descent_first:
             for iterate in CoordinateDescent(self.seed).iterates(program, start):
-                rounded = bool(iterate.claim) and not against and rounding_is_felt(program, iterate.dual)
+                rounded = bool(iterate.claim) and not against and rounding_is_felt(program, iterate)
                 yield labelled(replace(iterate, claim="") if rounded else iterate, "coordinate_descent", why, known)
-                costs = costs or Costs(program)
+                costs = costs or Costs(program, reach, given)
                 verdict = ROUNDED if rounded else "" if against else costs.slow(iterate)
                 if verdict:
                     break
@@ -136,25 +147,27 @@ class Auto(Solver):
             yield labelled(iterate, "newton_augmented", why, known, look=True)
 
 
-def rounding_is_felt(program: BoxDual, w: Array | None) -> bool:
-    """Whether margins that rounding leaves below 1 cost more than `FELT` of P, at least ||w||^2 / 2."""
-    if w is None or program.curvature.any():
+def rounding_is_felt(program: BoxDual, iterate: Iterate) -> bool:
+    """Whether margins that rounding leaves below 1 cost more than `FELT` of P, which is at least ||w||^2 / 2 and at
+    least D: at a tiny C (number 46 of the family) that is most of it."""
+    alpha, w = iterate.x, iterate.dual
+    if alpha is None or w is None or program.curvature.any():
         return False
-    return FELT * 0.5 * float(w @ w) < EPSILON * float(program.upper.sum()) < np.inf
+    half = 0.5 * float(w @ w)
+    return FELT * max(half, float(alpha.sum()) - half) < EPSILON * float(program.upper.sum()) < np.inf
 
 
-def first_choice(program: BoxDual, reach: float, predicted: float) -> tuple[bool, str]:
-    """Whether coordinate descent goes first, and why. predicted: by `advantage`."""
+def first_choice(program: BoxDual, reach: float, given: tuple[float, ...]) -> tuple[bool, str]:
+    """Whether coordinate descent goes first, and why. given: the features of the program."""
     if program.equality:
-        costs = Costs(program)
-        if costs.large:
+        if min(program.n, program.d) > DIRECT:
             return True, f"free bias, and min(n, d) = {min(program.n, program.d)} is beyond a dense Newton system"
-        if costs.newton > 450.0 * (costs.row * program.n + 40e3) and min(program.n, program.d) > 200:
-            return True, "free bias, and a Newton solve costs as much as 450 epochs"
+        if FEW_ROWS < program.n < program.d:
+            return True, f"free bias, and n = {program.n} is less than d"
         return False, "free bias, and a Newton system of moderate size"
     if program.n * reach < NEAR_BOUND:
         return True, "at so small a C coordinate descent begins not far from the answer"
-    times = exp(min(max(predicted, -7.0), 7.0))
+    times = exp(min(max(advantage(given), -7.0), 7.0))
     if times < 1.0:
         return True, f"coordinate descent is predicted to take {times:.2g} times as long as Newton"
     return False, f"Newton is predicted to take {1.0 / times:.2g} times as long as coordinate descent"
@@ -163,28 +176,32 @@ def first_choice(program: BoxDual, reach: float, predicted: float) -> tuple[bool
 class Costs:
     """What coordinate descent and Newton cost, in nanoseconds from counts alone."""
 
-    def __init__(self, program: BoxDual) -> None:
-        size = min(program.n, program.d)
-        self.large, self.most_visits = size > DIRECT, MOST_VISITS * program.d * size
-        entry, passes = (3.0, 52.0) if isinstance(program.rows, CSR) else (1.0, 22.0)
-        self.row = entry * program.nnz / program.n + 20.0
-        products = 6.0 * program.n * program.nnz if program.n < program.d else 0.0
-        about, systems = (program.nnz, isinstance(program.rows, CSR), reach_of(program)), FACTORISED * size**3
-        by_products = direct_by_cost(program.n, program.d, *about) == 0
+    def __init__(self, program: BoxDual, reach: float, given: tuple[float, ...]) -> None:
+        sparse, size = isinstance(program.rows, CSR), min(program.n, program.d)
+        beyond = reach / PATIENT_UP_TO if program.n > program.d else 1.0
+        self.large, self.share = size > DIRECT, MOST_VISITS / max(1.0, beyond) ** 0.5
+        self.most_visits = self.share * program.d * size
+        by_products = direct_by_cost(program.n, program.d, program.nnz, sparse, reach) == 0
         self.near = NEAR if self.large or by_products else NEAR_ENOUGH
-        if by_products:
-            products, systems = 0.0, predicted_by_products(*about)
-        self.newton = passes * program.nnz + products + systems + 0.6e6
+        entry, passes, each = (2.5, 40.0, 200.0) if sparse else (1.0, 20.0, 100.0)
+        self.row = entry * program.nnz / program.n + 40.0
+        counted = passes * program.nnz + each * program.n + FACTORISED * size**3 + 6e5
+        predicted = newton_nanoseconds(given)
+        if program.equality:
+            counted, predicted = FREE_BIAS * counted, FREE_BIAS * predicted
+        self.newton = min(counted, predicted)
+        self.believed = BELIEVED_AFTER if counted < predicted and program.n >= program.d else WHERE_PREDICTED
         self.multipliers = program.equality
         self.looked_at, self.estimate = 10 * program.n, 0.0
 
     def slow(self, iterate: Iterate) -> str:
         """Why coordinate descent should give way, or nothing."""
         if self.large:
-            return GIVES_WAY if iterate.info["visits"] > self.most_visits else self.stalled(iterate)
+            many = iterate.info["visits"] > self.most_visits
+            return GIVES_WAY.format(self.share) if many else self.stalled(iterate)
         spent = self.row * iterate.info["visits"]
         more = 0.0 if self.multipliers else SLOWER * iterate.info["remaining"]  # with these the gap is not monotone
-        late = more * self.row * iterate.info["active"] > FINISH * self.newton and spent > BELIEVED_AFTER * self.newton
+        late = more * self.row * iterate.info["active"] > FINISH * self.newton and spent > self.believed * self.newton
         if late and not self.soon(iterate.info["estimate"], more * self.row * iterate.info["active"]):
             return f"coordinate descent would need {min(more, 1e6):.0f} more epochs, more expensive than Newton"
         return "coordinate descent has cost as much as Newton would" if spent > self.newton else ""

@@ -1,27 +1,31 @@
-"""Which of two solvers `auto` begins with: a linear model of the logarithm of their times, fitted on random problems.
+"""What `auto` predicts of two solvers: linear models of the logarithms of their times, fitted on random problems.
 
-    advantage = log(time of coordinate descent / time of Newton), to a gap of 1e-6,  ~  coefficients . features
+    advantage = log(time of coordinate descent / time of Newton), to a gap of 1e-6,  ~  COEFFICIENTS . features
+    newton    = log(nanoseconds of Newton), to a gap of 1e-6,                        ~  NEWTON . features
 
 The features are counts and one sample, so that the choice is the same in every run:
     n, D = min(n, d), non-zeros of a row, whether rows are sparse, and the reach r (`newton/systems.py`), the mean of
     u_i ||x_i||^2 over some rows: the box of a row in units of its first step from 0, 1 / ||x_i||^2.
 
-The coefficients are of about 130 problems, those in even blocks of four among the first 270 or so of
-`datasets/family.py`: both solvers by turns, CPU time of the best of three forked processes. The first 199 were timed
-before coordinate descent could start at the bound, and constants of `auto` were chosen with an eye on the other half:
-what is measured there flatters. To judge and to fit again:
+COEFFICIENTS are of about 130 problems, those in even blocks of four among the first 270 or so of `datasets/family.py`:
+both solvers by turns, CPU time of the best of three forked processes. The first 199 were timed before coordinate
+descent could start at the bound, and constants of `auto` were chosen with an eye on the other half: what is measured
+there flatters. NEWTON is of the even blocks among all 320, on a busy machine: 0.45 was taken off its first number, by
+which the logarithms were above those of an earlier count, made on a quiet one. On the odd blocks it is off by a factor
+of 1.9 (one standard deviation). To judge and to fit again:
 
     marginbench run experiment=choice
     marginbench choice results/latest
 """
 
 from collections.abc import Sequence
-from math import log
+from math import exp, log
 
 from marginbench.harness.model.programs import BoxDual
 from marginbench.harness.rowops import CSR
 
 COEFFICIENTS = (0.564, 0.099, -0.202, 0.349, -0.397, -0.052, 0.126, 0.164, 0.092, 0.498, -0.387, -0.066)
+NEWTON = (6.835, 0.832, 0.701, -0.381, 0.328, -0.251, 0.175, 0.069, -0.016, 0.132, -0.019, 0.074)
 
 
 def features(n: int, d: int, nnz: int, sparse: bool, reach: float) -> tuple[float, ...]:
@@ -39,3 +43,8 @@ def features_of(program: BoxDual, reach: float) -> tuple[float, ...]:
 def advantage(given: Sequence[float]) -> float:
     """The predicted log(time of coordinate descent / time of Newton)."""
     return sum(c * f for c, f in zip(COEFFICIENTS, given, strict=True))
+
+
+def newton_nanoseconds(given: Sequence[float]) -> float:
+    """What a whole solve by Newton is predicted to take."""
+    return exp(sum(c * f for c, f in zip(NEWTON, given, strict=True)))

@@ -7,7 +7,7 @@ import numpy as np
 from marginbench.harness.commands.options import split_flags
 from marginbench.harness.commands.stored import opened, stored_records
 from marginbench.harness.errors import InputError
-from marginbench.harness.validation.choice import ACCURACY, fit, measured
+from marginbench.harness.validation.choice import ACCURACY, fit, fit_second, measured
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str]) -> int:
         records = stored_records(folder).records
         found = {accuracy: measured(records, accuracy) for accuracy in (1e-3, 1e-6, 1e-9)}
     fitted = [one for one in found[ACCURACY] if one.fitted]
-    if not fitted:
+    if not found[ACCURACY]:
         raise InputError(
             f"choice: {words[0]} has no problem of dataset=family by auto and by the two that it chooses between"
         )
@@ -29,6 +29,10 @@ def main(arguments: Sequence[str]) -> int:
             if regrets:
                 median, most = np.quantile(regrets, [0.5, 0.95], method="higher")
                 print(f"  to {accuracy:.0e}, {len(regrets)} {half}: {median:.2f} at the median, {most:.2f} at 95 %")
-    print("a fit of this run, for solvers/choice.py:")
-    print("COEFFICIENTS = (" + ", ".join(f"{c:.3f}" for c in fit(fitted)) + ")")
+    if not fitted:
+        print("nothing to fit: none of these problems is in an even block of four")
+        return 0
+    print("fits of this run, for solvers/choice.py: log(first / second), log(nanoseconds of the second)")
+    for coefficients in (fit(fitted), fit_second(fitted)):
+        print("  (" + ", ".join(f"{c:.3f}" for c in coefficients) + ")")
     return 0

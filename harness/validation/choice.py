@@ -61,12 +61,19 @@ def measured(records: Sequence[Record], accuracy: float) -> list[Measured]:
 
 
 def fit(problems: Iterable[Measured]) -> Array:
-    """Coefficients of log(first / second) by least squares with a small ridge.
-
-    Beyond a factor of 20 it no longer matters by how much one is better.
-    """
+    """Coefficients of log(first / second). Beyond a factor of 20 it no longer matters by how much one is better."""
     known = [one for one in problems if min(one.first, one.second) < np.inf]
-    A = np.array([one.features for one in known])
     times = np.array([[min(one.first, LONGEST), min(one.second, LONGEST)] for one in known])
-    z = np.clip(np.log(times[:, 0] / times[:, 1]), -3.0, 3.0)
+    return _least_squares(known, np.clip(np.log(times[:, 0] / times[:, 1]), -3.0, 3.0))
+
+
+def fit_second(problems: Iterable[Measured]) -> Array:
+    """Coefficients of log(nanoseconds of the second), of the problems that it came to an end with."""
+    known = [one for one in problems if one.second < np.inf]
+    return _least_squares(known, np.log([1e9 * one.second for one in known]))
+
+
+def _least_squares(problems: Sequence[Measured], z: Array) -> Array:
+    """With a small ridge."""
+    A = np.array([one.features for one in problems])
     return np.linalg.solve(A.T @ A + RIDGE * np.eye(A.shape[1]), A.T @ z)

@@ -12,10 +12,10 @@ from marginbench.harness.cell.certificate import certify
 from marginbench.harness.model.problem import Point, Problem
 from marginbench.harness.model.programs import BoxDual
 from marginbench.harness.model.solver import Iterate
-from marginbench.solvers.auto import NEAR_BOUND, STALLED, Auto, Costs
+from marginbench.solvers.auto import BELIEVED_AFTER, NEAR_BOUND, STALLED, WHERE_PREDICTED, Auto, Costs
 from marginbench.solvers.choice import COEFFICIENTS, advantage, features_of
 from marginbench.solvers.newton.augmented import NewtonAugmented
-from marginbench.solvers.newton.systems import reach_of
+from marginbench.solvers.newton.systems import FACTORISED, reach_of
 
 
 def test_curvature_that_differs_from_row_to_row_is_refused_in_words():
@@ -64,6 +64,11 @@ def test_auto_hands_over_where_coordinate_descent_is_stuck_and_systems_are_large
     assert min(g for _, g in seen) <= 1e-9
 
 
+def costs_of(program: BoxDual) -> Costs:
+    reach = reach_of(program)
+    return Costs(program, reach, features_of(program, reach))
+
+
 def told(visits: int, estimate: float) -> Iterate:
     return Iterate(None, info={"visits": visits, "estimate": estimate, "remaining": 20.0, "active": 10})
 
@@ -72,20 +77,32 @@ def test_a_large_system_is_handed_over_where_coordinate_descent_stalls_near_the_
     monkeypatch.setattr("marginbench.solvers.auto.DIRECT", 100)
     program = program_of(Problem(*text(n=500, d=2000, length=50, topic=0.2, seed=0), 1.0, "none"))
     steps = [(12_000, 2e-3), (20_000, 2e-3), (26_000, 1.9e-3)]
-    costs = Costs(program)
+    costs = costs_of(program)
     assert [costs.slow(told(*step)) for step in steps] == ["", "", STALLED]
-    costs = Costs(program)
+    costs = costs_of(program)
     assert not any(costs.slow(told(visits, 1e-2 * estimate)) for visits, estimate in ((12_000, 1.0), (26_000, 0.4)))
-    costs = Costs(program)
+    costs = costs_of(program)
     assert not any(costs.slow(told(visits, 2.0)) for visits, _ in steps)  # far from the end it may stand still
-    costs = Costs(replace(program, equality=True))
+    costs = costs_of(replace(program, equality=True))
     assert not any(costs.slow(told(*step)) for step in steps)  # with a free bias the gap is not monotone
+
+
+def test_a_large_C_shortens_the_wait_for_coordinate_descent_where_rows_are_more_than_columns(monkeypatch):
+    """As text_large at C = 1e4, far from done with ten times the visits; fewer rows than columns may be separable."""
+    monkeypatch.setattr("marginbench.solvers.auto.DIRECT", 100)
+
+    def patience(n: int, d: int, C: float) -> float:
+        return costs_of(program_of(Problem(*text(n=n, d=d, length=50, topic=0.2, seed=0), C, "none"))).most_visits
+
+    assert patience(500, 200, 100.0) == patience(500, 200, 1.0)
+    assert patience(500, 200, 1e4) == pytest.approx(0.1 * patience(500, 200, 1.0))
+    assert patience(500, 2000, 1e4) == patience(500, 2000, 1.0)
 
 
 def test_coordinate_descent_may_finish_the_first_digits_before_it_gives_way():
     """As spambase_standard at C = 0.01, handed over two epochs before a gap of 1e-3."""
     X, y = np.random.default_rng(0).normal(size=(4000, 50)), np.resize([1.0, -1.0], 4000)
-    costs = Costs(program_of(Problem(X, y, 0.01, "none")))
+    costs = costs_of(program_of(Problem(X, y, 0.01, "none")))
 
     def slow(estimate: float, remaining: float) -> bool:
         info = {"visits": 24_000, "estimate": estimate, "remaining": remaining, "active": 1500}
@@ -115,6 +132,34 @@ def test_at_a_small_C_coordinate_descent_goes_first_though_newton_is_predicted_t
     seen = list(Auto().iterates(program))
     assert {iterate.info["picked"] for iterate in seen} == {"coordinate_descent"}
     assert seen[-1].info["epochs"] < 60
+
+
+def test_with_a_free_bias_coordinate_descent_goes_first_where_rows_are_fewer_than_columns():
+    """As wide and svmlight_ex1; few rows (leukemia) are one small system."""
+    for n, d, picked in (
+        (300, 400, "coordinate_descent"),
+        (400, 300, "newton_augmented"),
+        (50, 400, "newton_augmented"),
+    ):
+        X, y = np.random.default_rng(0).normal(size=(n, d)), np.resize([1.0, -1.0], n)
+        assert next(iter(Auto().iterates(program_of(Problem(X, y, 1.0, "free"))))).info["picked"] == picked
+
+
+def test_newton_costs_what_is_counted_or_predicted_whichever_is_less():
+    """The count grows like D^3, the prediction not; where it is only predicted, coordinate descent is given more."""
+    rng, y = np.random.default_rng(0), np.resize([1.0, -1.0], 2000)
+    few, many = (costs_of(program_of(Problem(rng.normal(size=(2000, d)), y, 1.0, "none"))) for d in (60, 900))
+    wide = costs_of(program_of(Problem(rng.normal(size=(50, 900)), y[:50], 1.0, "none")))
+    assert (few.believed, many.believed, wide.believed) == (BELIEVED_AFTER, WHERE_PREDICTED, WHERE_PREDICTED)
+    assert many.newton < FACTORISED * 900**3
+
+
+def test_at_a_tiny_C_the_end_of_coordinate_descent_is_the_end():
+    """P is all slacks: beside sum C the rounding of margins is nothing, though it is more than ||w||^2."""
+    X, y = np.random.default_rng(8).normal(size=(300, 800)), np.resize([1.0, -1.0], 300)
+    seen = list(Auto().iterates(program_of(Problem(X, y, 1e-9, "none"))))
+    assert {one.info["picked"] for one in seen} == {"coordinate_descent"}
+    assert seen[-1].claim == "converged"
 
 
 def test_at_a_huge_C_newton_finishes_what_coordinate_descent_leaves_to_rounding(monkeypatch):

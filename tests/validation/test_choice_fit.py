@@ -7,7 +7,7 @@ from marginbench.harness.commands.choice import main
 from marginbench.harness.errors import InputError
 from marginbench.harness.records.record import Record
 from marginbench.harness.records.store import Store
-from marginbench.harness.validation.choice import Measured, fit, measured
+from marginbench.harness.validation.choice import Measured, fit, fit_second, measured
 
 
 def test_a_fit_finds_the_rule_that_was_planted():
@@ -23,6 +23,15 @@ def test_a_fit_finds_the_rule_that_was_planted():
     right = [(np.dot(found, one.features) > 0) == (one.first > one.second) for one in judged]
     assert len(judged) == 200
     assert np.mean(right) > 0.93
+
+
+def test_a_fit_of_the_second_finds_its_time():
+    rng = np.random.default_rng(2)
+    planted = rng.normal(size=4)
+    rows = [(1.0, *rng.normal(size=3)) for _ in range(300)]
+    problems = [Measured(k, row, 1.0, 1e-9 * np.exp(np.dot(planted, row)), 1.0) for k, row in enumerate(rows)]
+    never = Measured(300, (1.0, 9.0, 9.0, 9.0), 1.0, np.inf, 1.0)
+    np.testing.assert_allclose(fit_second([*problems, never]), planted, atol=0.01)
 
 
 def test_regret_is_read_from_the_records_of_a_run():
