@@ -41,7 +41,7 @@ INNER = 50
 """Rounds over a block at the most, before the next one has its turn."""
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def slope_at(t, x, lam, rows, values, y, weight, m, rate, cap, kink):
     """(F', F'') along one coordinate, at x + t: m_i there is m_i + t y_i values_i."""
     first, second = lam * (x + t), lam
@@ -56,7 +56,7 @@ def slope_at(t, x, lam, rows, values, y, weight, m, rate, cap, kink):
     return first, second
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def move(x, lam, rows, values, y, weight, m, rate, cap, kink):
     """The t that minimises F along the coordinate; m is updated. A column without nonzeros goes to 0."""
     first, second = slope_at(0.0, x, lam, rows, values, y, weight, m, rate, cap, kink)
@@ -84,7 +84,7 @@ def move(x, lam, rows, values, y, weight, m, rate, cap, kink):
     return t
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def block_round(first, last, indptr, indices, data, lam, y, weight, rate, cap, kink, most, still, x, m):
     """Rounds over the coordinates from `first` to `last` until no margin moves more than `still`; the largest move."""
     moved = 0.0

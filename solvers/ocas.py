@@ -30,7 +30,7 @@ IDLE = 50
 """Steps after which a cut that does not take part is dropped."""
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def exchange_pairs(H, c, beta, accuracy, most):
     """min 1/2 beta'H beta - c'beta over the simplex: balance the pair that promises most, again and again."""
     g = H @ beta - c
@@ -58,7 +58,7 @@ def exchange_pairs(H, c, beta, accuracy, most):
             g[k] += step * (H[k, up] - H[k, low])
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def mixed(weight, S, beta, lam, alpha):
     """alpha = sum_k beta_k weight s_k / lam"""
     alpha[:] = 0.0

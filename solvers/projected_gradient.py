@@ -43,16 +43,11 @@ def balance(v, y, upper, mu, out):
     for _ in range(200):
         total, scale, free = 0.0, 0.0, 0
         for i in range(v.size):
-            a = v[i] - mu * y[i]
-            if a <= 0.0:
-                a = 0.0
-            elif a >= upper[i]:
-                a = upper[i]
-            else:
-                free += 1
-            out[i] = a
-            total += a * y[i]
-            scale += a
+            out[i] = min(max(v[i] - mu * y[i], 0.0), upper[i])
+        for i in range(v.size):
+            free += 0.0 < out[i] < upper[i]
+            total += out[i] * y[i]
+            scale += out[i]
         if abs(total) <= 4e-16 * scale:
             return mu
         if total > 0.0:

@@ -134,7 +134,7 @@ class RowCache(NamedTuple):
         return cls(K, np.arange(n), np.zeros(n, np.int64), np.arange(n))
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def slot_for(cache, i, time):
     """(slot, whether row i is there); where it is not, the slot used longest ago is given to it."""
     slot = cache.slot_of[i]
@@ -148,7 +148,7 @@ def slot_for(cache, i, time):
     return slot, there
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def cached_row(source, i, time, cache):
     """K_i."""
     slot, there = slot_for(cache, i, time)

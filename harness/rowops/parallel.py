@@ -66,7 +66,7 @@ if BARRIERS:
     _wait = types.ExternalFunction("pthread_barrier_wait", types.int32(types.uintp))
     _yield = types.ExternalFunction("sched_yield", types.int32())
 
-    @njit(cache=True, nogil=True)
+    @njit(cache=True, fastmath=False, nogil=True)
     def meet(barrier, part):
         """Wait for the other threads; with an empty barrier there are none. Who needs the core gets it meanwhile."""
         if barrier.size:
@@ -81,7 +81,7 @@ if BARRIERS:
             _wait(barrier.ctypes.data)
 else:
 
-    @njit(cache=True, nogil=True)
+    @njit(cache=True, fastmath=False, nogil=True)
     def meet(barrier, part):
         """There are no other threads to wait for."""
 
@@ -94,7 +94,7 @@ def new_barrier(parts: int) -> np.ndarray:
     return barrier
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, fastmath=False, nogil=True)
 def part_of(n, parts, part):
     """(start, end) of a part of n rows."""
     return n * part // parts, n * (part + 1) // parts

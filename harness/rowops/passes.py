@@ -143,7 +143,7 @@ def frozen(rows):
     return type(rows)(*map(read_only, rows))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, fastmath=False, nogil=True)
 def copy_dense(X, index, out):
     for r in range(index.size):
         for j in range(X.shape[1]):
@@ -156,7 +156,7 @@ def place_rows(indptr, index, out):
     return offsets(indptr, index, out[1:])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, fastmath=False, nogil=True)
 def offsets(indptr, index, out):
     """Where each row of `index` ends when they lie side by side from 0 on; returns the last."""
     end = np.int64(0)
@@ -166,21 +166,21 @@ def offsets(indptr, index, out):
     return end
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, fastmath=False, nogil=True)
 def gather(values, index, out):
     """out = values[index]"""
     for r in range(index.size):
         out[r] = values[index[r]]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, fastmath=False, nogil=True)
 def scatter(values, index, out):
     """out[index] = values"""
     for r in range(index.size):
         out[index[r]] = values[r]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, fastmath=False, nogil=True)
 def copy_sparse(rows, index, indptr, indices, data):
     for r in range(index.size):
         shift = np.int64(rows.indptr[index[r]]) - np.int64(indptr[r])

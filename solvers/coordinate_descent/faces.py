@@ -53,6 +53,7 @@ def _minimise(rows, y, alpha, upper, curvature, diagonal, rho, g, d, limit):
     rz, best, products, singular = 0.0, 0.0, 0, g.size > d
     for i in range(g.size):
         r[i], p[i] = -g[i], -g[i] / diagonal[i]
+    for i in range(g.size):
         rz += r[i] * p[i]
     first = rz
     while products < limit:
@@ -63,6 +64,7 @@ def _minimise(rows, y, alpha, upper, curvature, diagonal, rho, g, d, limit):
         margins(rows, y, pulled, rho * balance, Kp)
         for i in range(g.size):
             Kp[i] += curvature[i] * p[i]
+        for i in range(g.size):
             pKp += p[i] * Kp[i]
         length, before, rz, inside = rz / pKp if pKp > 0.0 else np.inf, rz, 0.0, True
         if singular:
@@ -80,6 +82,7 @@ def _minimise(rows, y, alpha, upper, curvature, diagonal, rho, g, d, limit):
             s[i] += length * p[i]
             inside = inside and 0.0 <= alpha[i] + s[i] <= upper[i]
             r[i] -= length * Kp[i]
+        for i in range(g.size):
             rz += r[i] * r[i] / diagonal[i]
         gain = 0.5 * length * before
         best = max(best, gain)

@@ -11,7 +11,7 @@ from numba import njit
 from marginbench.harness.rowops import FAST, add, dot, norm2
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def shuffle(order, active, bits):
     """Fisher-Yates on order[:active] with Marsaglia's xorshift, whose state is bits[0]."""
     x = bits[0]
@@ -36,7 +36,7 @@ def term(a, slack, u, c, q):
     return (best - a) * (slack - 0.5 * c * (best + a))
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def sweeps(
     rows, y, upper, curvature, q, alpha, w, b, rho, at_work, place, active, run, high, low, bits, budget, end, estimates
 ):
@@ -82,6 +82,7 @@ def length_at_bound(rows, y, upper, w, count):
     both = 0.0
     for j in range(w.size):
         both += w[j] * w[j]
+    for j in range(w.size):
         w[j] = 0.0
     return ((both - own) * n / count + own) / total
 

@@ -286,7 +286,7 @@ def settle(block: Block, state: State, width: float, least: int) -> tuple[Array,
     return np.concatenate(some), change, sum(moved)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, fastmath=False, nogil=True)
 def count_near(m, width, start, end):
     """Rows with |1 - m_i| <= width."""
     near = 0
@@ -295,7 +295,7 @@ def count_near(m, width, start, end):
     return near
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, fastmath=False, nogil=True)
 def settle_some(m, alpha, upper, width, top, index, change, start, end):
     """`settle` of the rows from `start` to before `end`, the places of `index` from `start` on: those that take part,
     and how many moved.

@@ -87,7 +87,7 @@ def row_products(rows, index, d):
     """The lower triangle of X X', X the rows of `index`."""
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def products(rows, n, d):
     """The same of the first n rows."""
     return row_products(rows, np.arange(n), d)
@@ -143,7 +143,7 @@ def add_panels(X, v, F, in_G, changed, bias, G, room, start, end):
                 k = 0
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def add_triangle(A, B, G, room):
     """The lower triangle of G += A B', by panels of rows; of the other half little is computed.
 

@@ -140,7 +140,7 @@ def _place(kept, i, r):
     return (lambda kept, i, r: i) if is_dense_type(kept) else (lambda kept, i, r: r)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, fastmath=False, nogil=True)
 def together(task, work):
     """A pass, by all threads; called by the first."""
     work.command[0] = task
@@ -149,7 +149,7 @@ def together(task, work):
     meet(work.barrier, FIRST)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, fastmath=False, nogil=True)
 def attend(work, part):
     """What a thread other than the first does: its part of every pass, until it may leave."""
     while True:
@@ -160,14 +160,14 @@ def attend(work, part):
         meet(work.barrier, part)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, fastmath=False, nogil=True)
 def dismiss(work):
     """Let the other threads leave; called by the first, between two passes."""
     work.command[0] = LEAVE
     meet(work.barrier, FIRST)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, fastmath=False, nogil=True)
 def do(task, work, part):
     """One part of a pass."""
     start, end = part_of(work.system.F.size, len(work.sums), part)
@@ -184,7 +184,7 @@ def do(task, work, part):
         multiply(work, part)
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def total(found):
     """The sum over all parts of what a pass has found, in their order."""
     whole = 0.0

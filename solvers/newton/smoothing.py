@@ -219,6 +219,7 @@ def newton(work, theta, pull, tolerance, limit):
         before, size, norm = size, 0.0, 0.0
         for j in range(g.size):
             g[j] = theta[j] - pull[j] if j < d else -pull[j]
+        for j in range(g.size):
             size += g[j] * g[j]
             norm += theta[j] * theta[j] if j < d else 0.0
         size, norm = size**0.5, norm**0.5
@@ -235,6 +236,7 @@ def newton(work, theta, pull, tolerance, limit):
         x = solve(work, g, work.numbers[H] + work.numbers[KAPPA], accuracy)
         for j in range(step.size):
             step[j] = -x[j]
+        for j in range(step.size):
             slope += g[j] * step[j]
         length = advance(work, theta, slope)
         if np.isinf(length):

@@ -48,7 +48,7 @@ def reach_of(program: BoxDual) -> float:
     return mean_reach(program.rows, program.upper, min(program.n, SAMPLE))
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def mean_reach(rows, upper, sample):
     total = 0.0
     for k in range(sample):
@@ -101,7 +101,7 @@ def solve(work, g, s, accuracy):
     return x
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def members(system, k):
     """The indices of the k rows of F."""
     if k > system.listed.size:
@@ -114,7 +114,7 @@ def members(system, k):
     return index
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def switch(system, d):
     """From one dense system to the other, after a solution that was no better than the one before.
 
@@ -128,7 +128,7 @@ def switch(system, d):
     return last
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def rebuild(system):
     """After a solution that was no descent: G is built again, and the small system gives way to it.
 
@@ -138,7 +138,7 @@ def rebuild(system):
     system.memory[SWITCHED] = system.memory[SWITCHED] != system.memory[BY_ROWS]
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def along_b(v, bias, g, s):
     """F empty (tiny C): w has its solution, b no curvature, so along b alone while it is unbalanced."""
     x, total = g.copy(), 0.0
@@ -153,7 +153,7 @@ def along_b(v, bias, g, s):
     return x
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, fastmath=False, nogil=True)
 def bring_up_to_date(work, k):
     """G <- that of the k rows of F."""
     F, in_G, G, memory, changed = work.system.F, work.system.in_G, work.system.G, work.system.memory, 0
@@ -211,6 +211,7 @@ def by_products(work, index, g, s, accuracy):
     x, r, Hp, rz = np.zeros(g.size), g.copy(), parts[0], 0.0
     for j in range(g.size):
         p[j] = r[j] / diagonal[j]
+    for j in range(g.size):
         rz += r[j] * p[j]
         size += g[j] * g[j]
     for _ in range(work.system.products):
@@ -219,11 +220,13 @@ def by_products(work, index, g, s, accuracy):
         for j in range(g.size):
             for part in range(1, len(parts)):
                 Hp[j] += parts[part, j]
+        for j in range(g.size):
             pHp += p[j] * Hp[j]
         length, rest, before, rz = rz / pHp, 0.0, rz, 0.0
         for j in range(g.size):
             x[j] += length * p[j]
             r[j] -= length * Hp[j]
+        for j in range(g.size):
             rest += r[j] * r[j]
             rz += r[j] * r[j] / diagonal[j]
         if rest <= accuracy**2 * size:
@@ -234,7 +237,7 @@ def by_products(work, index, g, s, accuracy):
     return x
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath=False)
 def factor(H):
     """L with L L' = H, from the lower triangle.
 
