@@ -18,7 +18,8 @@ Costs         in nanoseconds, from counts alone, so that the choice is the same 
                             times as long; from D = 200 on it is up to 30 times too large.
 
 Each iterate says which solver made it, why, and what the choice was made from and between (`picked`, `why`,
-`features`, `between`).
+`features`, `between`); features are told where the model chose. A problem may be solved in a fifth of a millisecond:
+what the first iterate does not need is made after it.
 """
 
 from collections.abc import Iterator
@@ -79,7 +80,7 @@ it: 0.62 of the time to 1e-3, 1.08 of that to 1e-6)."""
 BETWEEN = "coordinate_descent newton_augmented"
 """The two, in the order of `advantage`: noted beside the features, so that a choice can be judged from records."""
 WRITTEN = " ".join(["%.6g"] * len(COEFFICIENTS))
-"""The features, beside an iterate: a problem may be solved in a fifth of a millisecond, and `repr` takes its time."""
+"""The features, beside an iterate: `repr` takes longer."""
 
 
 @dataclass(frozen=True)
@@ -125,16 +126,19 @@ class Auto(Solver):
             yield from (labelled(iterate, picked, reason) for iterate in made)
             return
         assert isinstance(program, BoxDual)
-        against = NewtonAugmented(self.seed).refuses(program) if program.curvature.any() else None
-        reach = reach_of(program)
-        given = features_of(program, reach)
-        descent_first, why = (True, against) if against else first_choice(program, reach, given)
-        known, costs = WRITTEN % given, None  # costs: made where the first iterate is not the answer
+        against = NewtonAugmented(self.seed).refuses(program) if program.curved else None
+        reach, known, costs = reach_of(program), "", None  # costs: made where the first iterate is not the answer
+        if against or (near := begins_near(program, reach)):
+            descent_first, why = True, against or near
+        else:
+            given = features_of(program, reach)
+            descent_first, why = first_choice(program, given)
+            known = WRITTEN % given
         if descent_first:
             for iterate in CoordinateDescent(self.seed).iterates(program, start):
                 rounded = bool(iterate.claim) and not against and rounding_is_felt(program, iterate)
                 yield labelled(replace(iterate, claim="") if rounded else iterate, "coordinate_descent", why, known)
-                costs = costs or Costs(program, reach, given)
+                costs = costs or Costs(program, reach)
                 verdict = ROUNDED if rounded else "" if against else costs.slow(iterate)
                 if verdict:
                     break
@@ -151,13 +155,20 @@ def rounding_is_felt(program: BoxDual, iterate: Iterate) -> bool:
     """Whether margins that rounding leaves below 1 cost more than `FELT` of P, which is at least ||w||^2 / 2 and at
     least D: at a tiny C (number 46 of the family) that is most of it."""
     alpha, w = iterate.x, iterate.dual
-    if alpha is None or w is None or program.curvature.any():
+    if alpha is None or w is None or program.curved:
         return False
     half = 0.5 * float(w @ w)
     return FELT * max(half, float(alpha.sum()) - half) < EPSILON * float(program.upper.sum()) < np.inf
 
 
-def first_choice(program: BoxDual, reach: float, given: tuple[float, ...]) -> tuple[bool, str]:
+def begins_near(program: BoxDual, reach: float) -> str:
+    """Why coordinate descent goes first whatever is predicted, or nothing (`NEAR_BOUND`)."""
+    if program.equality or program.n * reach >= NEAR_BOUND:
+        return ""
+    return "at so small a C coordinate descent begins not far from the answer"
+
+
+def first_choice(program: BoxDual, given: tuple[float, ...]) -> tuple[bool, str]:
     """Whether coordinate descent goes first, and why. given: the features of the program."""
     if program.equality:
         if min(program.n, program.d) > DIRECT:
@@ -165,8 +176,6 @@ def first_choice(program: BoxDual, reach: float, given: tuple[float, ...]) -> tu
         if FEW_ROWS < program.n < program.d:
             return True, f"free bias, and n = {program.n} is less than d"
         return False, "free bias, and a Newton system of moderate size"
-    if program.n * reach < NEAR_BOUND:
-        return True, "at so small a C coordinate descent begins not far from the answer"
     times = exp(min(max(advantage(given), -7.0), 7.0))
     if times < 1.0:
         return True, f"coordinate descent is predicted to take {times:.2g} times as long as Newton"
@@ -176,7 +185,7 @@ def first_choice(program: BoxDual, reach: float, given: tuple[float, ...]) -> tu
 class Costs:
     """What coordinate descent and Newton cost, in nanoseconds from counts alone."""
 
-    def __init__(self, program: BoxDual, reach: float, given: tuple[float, ...]) -> None:
+    def __init__(self, program: BoxDual, reach: float) -> None:
         sparse, size = isinstance(program.rows, CSR), min(program.n, program.d)
         beyond = reach / PATIENT_UP_TO if program.n > program.d else 1.0
         self.large, self.share = size > DIRECT, MOST_VISITS / max(1.0, beyond) ** 0.5
@@ -186,7 +195,7 @@ class Costs:
         entry, passes, each = (2.5, 40.0, 200.0) if sparse else (1.0, 20.0, 100.0)
         self.row = entry * program.nnz / program.n + 40.0
         counted = passes * program.nnz + each * program.n + FACTORISED * size**3 + 6e5
-        predicted = newton_nanoseconds(given)
+        predicted = newton_nanoseconds(features_of(program, reach))
         if program.equality:
             counted, predicted = FREE_BIAS * counted, FREE_BIAS * predicted
         self.newton = min(counted, predicted)
@@ -223,5 +232,5 @@ class Costs:
 
 def labelled(iterate: Iterate, picked: str, why: str, features: str = "", look: bool = False) -> Iterate:
     """By hand, where `replace` would do: that takes twice as long, for each iterate."""
-    said = {"picked": picked, "why": why, "features": features, "between": BETWEEN if features else ""}
+    said = {"picked": picked, "why": why, "features": features, "between": BETWEEN}
     return Iterate(iterate.x, iterate.dual, iterate.claim, iterate.said, {**iterate.info, **said}, iterate.look or look)

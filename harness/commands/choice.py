@@ -17,7 +17,7 @@ def main(arguments: Sequence[str]) -> int:
     with opened(words[0]) as folder:
         records = stored_records(folder).records
         found = {accuracy: measured(records, accuracy) for accuracy in (1e-3, 1e-6, 1e-9)}
-    fitted = [one for one in found[ACCURACY] if one.fitted]
+    fitted = [one for one in found[ACCURACY] if one.fitted and one.features]
     if not found[ACCURACY]:
         raise InputError(
             f"choice: {words[0]} has no problem of dataset=family by auto and by the two that it chooses between"
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
                 median, most = np.quantile(regrets, [0.5, 0.95], method="higher")
                 print(f"  to {accuracy:.0e}, {len(regrets)} {half}: {median:.2f} at the median, {most:.2f} at 95 %")
     if not fitted:
-        print("nothing to fit: none of these problems is in an even block of four")
+        print("nothing to fit: of none of these in even blocks of four a model made the choice")
         return 0
     print("fits of this run, for solvers/choice.py: log(first / second), log(nanoseconds of the second)")
     for coefficients in (fit(fitted), fit_second(fitted)):

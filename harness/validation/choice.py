@@ -21,7 +21,8 @@ RIDGE = 0.3
 
 
 class Measured(NamedTuple):
-    """One problem: what the choice is made from, and the seconds that the two and the chooser took to an accuracy."""
+    """One problem: what the choice was made from, nothing where no model made it, and the seconds that the two and the
+    chooser took to an accuracy."""
 
     number: int
     features: tuple[float, ...]
@@ -50,13 +51,14 @@ def measured(records: Sequence[Record], accuracy: float) -> list[Measured]:
         reached = [p["seconds"] for p in r.curve if p["gap"] is not None and p["gap"] <= accuracy]
         seconds = min(reached, default=np.inf) + (r.build_seconds or 0.0)
         times[number, r.method] = min(seconds, times.get((number, r.method), np.inf))
-        if r.info.get("features"):
+        if r.info.get("between"):
             choosers[number] = r.method, r.info
     found = []
     for number, (chooser, info) in sorted(choosers.items()):
         taken = [times.get((number, method), np.nan) for method in (*str(info.get("between", "")).split(), chooser)]
         if len(taken) == 3 and not np.isnan(taken).any():
-            found.append(Measured(number, tuple(float(word) for word in str(info["features"]).split()), *taken))
+            features = str(info.get("features", "")).split()
+            found.append(Measured(number, tuple(float(word) for word in features), *taken))
     return found
 
 

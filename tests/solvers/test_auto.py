@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from certified import gap, program_of
+from problems import random_problem
 
 from marginbench.datasets.generators import text
 from marginbench.harness.cell.certificate import certify
@@ -66,7 +67,7 @@ def test_auto_hands_over_where_coordinate_descent_is_stuck_and_systems_are_large
 
 def costs_of(program: BoxDual) -> Costs:
     reach = reach_of(program)
-    return Costs(program, reach, features_of(program, reach))
+    return Costs(program, reach)
 
 
 def told(visits: int, estimate: float) -> Iterate:
@@ -120,6 +121,11 @@ def test_where_C_is_so_small_that_margins_cannot_reach_1_coordinate_descent_begi
     first = next(iter(Auto().iterates(program_of(problem))))
     assert first.info["why"].startswith("at so small a C")
     assert gap(problem, first) < 1e-9
+    assert first.info["between"] == "coordinate_descent newton_augmented"  # for who judges the choice
+
+
+def test_where_the_model_chooses_it_says_what_from():
+    first = next(iter(Auto().iterates(program_of(random_problem(4, n=400, d=10, C=1.0, bias="none")))))
     assert len([float(word) for word in first.info["features"].split()]) == len(COEFFICIENTS)  # for who fits again
 
 

@@ -51,6 +51,8 @@ def test_regret_is_read_from_the_records_of_a_run():
     assert one.features == (1.0, 0.5)
     (none,) = measured(records, 1e-9)
     assert np.isnan(none.regret)
+    records[0].info["features"] = ""  # no model made the choice: judged all the same
+    assert measured(records, 1e-6)[0].regret == 1.5
 
 
 def test_a_run_without_the_family_is_refused_in_one_line(tmp_path):
