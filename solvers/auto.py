@@ -7,7 +7,7 @@ First choice  by the predicted times of both (`choice.py`): a linear model, fitt
 Handing over  The decay of coordinate descent's own estimate of the gap predicts how many epochs it still needs. Once
               those would cost more than Newton from the point reached, Newton takes over there. Beyond 3000 it takes
               over when coordinate descent has visited so many rows that it is plainly stuck (`MOST_VISITS`), or,
-              near the end, as many again without halving the gap; and where C is so large that coordinate descent
+              near the end, many more without getting further; and where C is so large that coordinate descent
               ends at what rounding leaves (`ROUNDED`).
 Kernel        Newton up to n = 3000, beyond it coordinate descent.
 Costs         in nanoseconds, from counts alone, so that the choice is the same in every run:
@@ -61,9 +61,14 @@ PATIENT_UP_TO = 100.0
 """The reach beyond which those are fewer, by its root, where there are more rows than columns: text_large at C = 1e4 is
 far from done with ten times as many (6 s of 8 were lost). With fewer rows they may well be separable (news20)."""
 GIVES_WAY = "coordinate descent has visited as many rows as it may, {:.2g} d min(n, d)"
-STALLED = "coordinate descent has visited as many rows again without halving the gap"
+WAIT, STANDS = 1.6, 0.6
+STALLED = "coordinate descent has visited 60 % more rows, and more than 60 % of the gap are left"
 """Counts and text with steps on the face that no longer help, at gaps of 1e-3 to 1e-4, where Newton needs a third of a
 second from nothing (numbers 194, 198 and 242 of the family). Far from the end the gap may well stand still."""
+SPAN, AGAIN = (1.1, 1.25), 1.0
+"""Coordinate descent does not give way for what it has cost while it comes to its end: at the rate of the last visits, by
+which their number grew by a tenth to a quarter, a gap of 1e-6 is no further than it has come. On a face that is right
+a gap of 0.1 may be four fifths of the way (numbers 183 and 223 of the family; Newton needs more than 2 s)."""
 ROUNDED = "at this C the rounding of margins is felt, which Newton's last step allows for"
 """leukemia at C = 1e6 without bias: coordinate descent comes to rest at a certified 8e-8."""
 SLOWER = 2.0
@@ -201,19 +206,31 @@ class Costs:
         self.newton = min(counted, predicted)
         self.believed = BELIEVED_AFTER if counted < predicted and program.n >= program.d else WHERE_PREDICTED
         self.multipliers = program.equality
-        self.looked_at, self.estimate = 10 * program.n, 0.0
+        self.looked_at, self.estimate = 30 * program.n, 0.0
+        self.mark, self.ends = (program.n, np.inf), False
 
     def slow(self, iterate: Iterate) -> str:
         """Why coordinate descent should give way, or nothing."""
+        ends = self.comes_to_its_end(iterate.info["visits"], iterate.info["estimate"])
         if self.large:
-            many = iterate.info["visits"] > self.most_visits
+            many = iterate.info["visits"] > self.most_visits and not ends
             return GIVES_WAY.format(self.share) if many else self.stalled(iterate)
         spent = self.row * iterate.info["visits"]
         more = 0.0 if self.multipliers else SLOWER * iterate.info["remaining"]  # with these the gap is not monotone
         late = more * self.row * iterate.info["active"] > FINISH * self.newton and spent > self.believed * self.newton
         if late and not self.soon(iterate.info["estimate"], more * self.row * iterate.info["active"]):
             return f"coordinate descent would need {min(more, 1e6):.0f} more epochs, more expensive than Newton"
-        return "coordinate descent has cost as much as Newton would" if spent > self.newton else ""
+        return "coordinate descent has cost as much as Newton would" if spent > self.newton and not ends else ""
+
+    def comes_to_its_end(self, visits: int, estimate: float) -> bool:
+        """Whether 1e-6 is near at the rate of the last visits (`SPAN`)."""
+        before, then = self.mark
+        fall = log(then / estimate) if 0.0 < estimate < then < np.inf else 0.0
+        if visits >= SPAN[0] * before:
+            self.ends = estimate <= 1e-6 or (visits - before) * log(estimate / 1e-6) <= AGAIN * visits * fall
+        if visits >= SPAN[1] * before:
+            self.mark = visits, estimate
+        return self.ends
 
     def soon(self, estimate: float, cost: float) -> bool:
         """Whether `FIRST_DIGITS` are near and cheap. cost: of what is left to 1e-6."""
@@ -222,12 +239,12 @@ class Costs:
         return cost * log(estimate / FIRST_DIGITS) < SOON * self.newton * log(estimate / 1e-6)
 
     def stalled(self, iterate: Iterate) -> str:
-        """Near the end, and twice the rows visited have not halved the gap (`STALLED`)."""
+        """Near the end, and many rows more have brought it no further (`STALLED`)."""
         visits, estimate, before = iterate.info["visits"], iterate.info["estimate"], self.estimate
-        if self.multipliers or visits < 2 * self.looked_at:
+        if self.multipliers or visits < WAIT * self.looked_at:
             return ""
         self.looked_at, self.estimate = visits, estimate
-        return STALLED if 1e-9 < estimate < NEAR and estimate > 0.5 * before > 0.0 else ""
+        return STALLED if 1e-9 < estimate < NEAR and estimate > STANDS * before > 0.0 else ""
 
 
 def labelled(iterate: Iterate, picked: str, why: str, features: str = "", look: bool = False) -> Iterate:
