@@ -63,12 +63,13 @@ far from done with ten times as many (6 s of 8 were lost). With fewer rows they 
 GIVES_WAY = "coordinate descent has visited as many rows as it may, {:.2g} d min(n, d)"
 WAIT, STANDS = 1.6, 0.6
 STALLED = "coordinate descent has visited 60 % more rows, and more than 60 % of the gap are left"
-"""Counts and text with steps on the face that no longer help, at gaps of 1e-3 to 1e-4, where Newton needs a third of a
-second from nothing (numbers 194, 198 and 242 of the family). Far from the end the gap may well stand still."""
+"""When it is looked at again, in visits, first after 30 n of them, and the share of the gap. Counts and text with steps
+on the face that no longer help, at gaps of 1e-3 to 1e-4, where Newton needs a third of a second from nothing (numbers
+194, 198 and 242 of the family). Far from the end the gap may well stand still."""
 SPAN, AGAIN = (1.1, 1.25), 1.0
-"""Coordinate descent does not give way for what it has cost while it comes to its end: at the rate of the last visits, by
-which their number grew by a tenth to a quarter, a gap of 1e-6 is no further than it has come. On a face that is right
-a gap of 0.1 may be four fifths of the way (numbers 183 and 223 of the family; Newton needs more than 2 s)."""
+"""Coordinate descent does not give way for what it has cost while it comes to its end: at the rate of the last visits,
+by which their number grew by a tenth to a quarter, a gap of 1e-6 is no further than it has come. On a face that is
+right a gap of 0.1 may be four fifths of the way (numbers 183 and 223 of the family; Newton needs more than 2 s)."""
 ROUNDED = "at this C the rounding of margins is felt, which Newton's last step allows for"
 """leukemia at C = 1e6 without bias: coordinate descent comes to rest at a certified 8e-8."""
 SLOWER = 2.0

@@ -12,9 +12,9 @@ from marginbench.solvers.coordinate_descent.faces import Face, minimise_on_face,
 from marginbench.solvers.coordinate_descent.sweeps import length_at_bound, survey, sweeps
 
 RUN, LONG_RUN = 16, 64
-"""Rows in a run, at most: of data that a cache may hold, and of larger ones. Text of 300,000 and 1,000,000 rows takes 0.84
-and 0.8 to 0.95 of the time with the longer ones, one-hot rows (500,000) 0.7 to 0.85, dense ones as long. Small data would
-need more epochs (mushrooms: twice as many)."""
+"""Rows in a run, at most: of data that a cache may hold, and of larger ones. Text of 300,000 and 1,000,000 rows takes
+0.84 and 0.8 to 0.95 of the time with the longer ones, one-hot rows (500,000) 0.7 to 0.85, dense ones as long. Small
+data would need more epochs (mushrooms: twice as many)."""
 BEYOND_CACHE = 4_000_000
 """Entries of data that no cache holds: 48 MB of CSR."""
 EPOCHS = 10
