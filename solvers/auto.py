@@ -132,7 +132,7 @@ class Auto(Solver):
             yield from (labelled(iterate, picked, reason) for iterate in made)
             return
         assert isinstance(program, BoxDual)
-        against = NewtonAugmented(self.seed).refuses(program) if program.curved else None
+        against = NewtonAugmented(self.seed).refuses(program) if program.curvature.any() else None
         reach, known, costs = reach_of(program), "", None  # costs: made where the first iterate is not the answer
         if against or (near := begins_near(program, reach)):
             descent_first, why = True, against or near
@@ -161,7 +161,7 @@ def rounding_is_felt(program: BoxDual, iterate: Iterate) -> bool:
     """Whether margins that rounding leaves below 1 cost more than `FELT` of P, which is at least ||w||^2 / 2 and at
     least D: at a tiny C (number 46 of the family) that is most of it."""
     alpha, w = iterate.x, iterate.dual
-    if alpha is None or w is None or program.curved:
+    if alpha is None or w is None or program.curvature.any():
         return False
     half = 0.5 * float(w @ w)
     return FELT * max(half, float(alpha.sum()) - half) < EPSILON * float(program.upper.sum()) < np.inf

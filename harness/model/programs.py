@@ -150,11 +150,6 @@ class BoxDual(OnSamples):
 
     per_sample = ("y", "upper", "curvature")
 
-    @cached_property
-    def curved(self) -> bool:
-        """Whether any curvature is not 0."""
-        return bool(self.curvature.any())
-
     def smallest(self) -> "BoxDual":
         X, y = two_samples(self.X)
         return replace(self, X=X, y=y, upper=np.ones(2), curvature=np.zeros(2))

@@ -239,7 +239,7 @@ class Descent:
 
 def is_hinge(program: BoxDual) -> bool:
     """Whether P(t w) is that of the soft margin without a free bias."""
-    return not program.equality and float(program.upper.max()) < np.inf and not program.curved
+    return not program.equality and float(program.upper.max()) < np.inf and not program.curvature.any()
 
 
 def at_bound(program: BoxDual, team: Team) -> Array | None:

@@ -104,7 +104,7 @@ class Block:
     @classmethod
     def of(cls, program: BoxDual, direct: int = DIRECT, team: Team = ALONE) -> "Block":
         v = widths(program)
-        kappa = float((program.curvature * v).max(initial=0.0)) if program.curved else 0.0
+        kappa = float((program.curvature * v).max(initial=0.0)) if program.curvature.any() else 0.0
         return cls(
             program.rows, program.y, program.upper, v, kappa, program.d, program.equality, direct=direct, team=team
         )

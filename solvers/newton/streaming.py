@@ -76,7 +76,7 @@ class NewtonStreaming(Compiled):
             return f"newton_streaming needs d up to solver.direct={self.direct}; d = {program.d}: use newton_augmented"
         if np.isinf(program.upper).any() and not program.curvature.all():
             return "newton_streaming has no hard margin: use newton_augmented"
-        if program.curved:
+        if program.curvature.any():
             kappa = program.curvature * widths(program)
             if np.ptp(kappa) > 1e-12 * kappa.max(initial=0.0):
                 return (
@@ -104,7 +104,7 @@ class NewtonStreaming(Compiled):
 
     def stream(self, program: BoxDual, team: Team) -> "Stream":
         v = widths(program)
-        kappa = float((program.curvature * v).max(initial=0.0)) if program.curved else 0.0
+        kappa = float((program.curvature * v).max(initial=0.0)) if program.curvature.any() else 0.0
         top = kappa if np.isfinite(program.upper).all() else np.inf
         form = Form(kappa, program.d, program.equality, top, self.direct)
         whole = Share(program.rows, program.y, program.upper, v)
