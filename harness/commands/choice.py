@@ -29,6 +29,12 @@ def main(arguments: Sequence[str]) -> int:
             if regrets:
                 median, most = np.quantile(regrets, [0.5, 0.95], method="higher")
                 print(f"  to {accuracy:.0e}, {len(regrets)} {half}: {median:.2f} at the median, {most:.2f} at 95 %")
+        noise = [one.noise for one in problems if not np.isnan(one.noise)]
+        if noise:
+            most = np.quantile(noise, 0.95, method="higher")
+            print(
+                f"  to {accuracy:.0e}, the better of the two beside itself, by half of the runs: {most:.2f} at 95 %"
+            )
     if not fitted:
         print("nothing to fit: of none of these in even blocks of four a model made the choice")
         return 0

@@ -29,6 +29,8 @@ class Measured(NamedTuple):
     first: float
     second: float
     chooser: float
+    noise: float = np.nan
+    """Fastest run of the better of the two among every other one, over that among the rest; NaN without repeats."""
 
     @property
     def fitted(self) -> bool:
@@ -44,22 +46,26 @@ class Measured(NamedTuple):
 
 def measured(records: Sequence[Record], accuracy: float) -> list[Measured]:
     """Own solvers reach an accuracy by their certified gap; of several runs the fastest counts."""
-    times: dict[tuple[int, str], float] = {}
+    runs: dict[tuple[int, str], list[float]] = {}
     choosers: dict[int, tuple[str, dict[str, Any]]] = {}
     for r in records:
         number = int(r.cell["dataset"].get("number", -1))
         reached = [p["seconds"] for p in r.curve if p["gap"] is not None and p["gap"] <= accuracy]
-        seconds = min(reached, default=np.inf) + (r.build_seconds or 0.0)
-        times[number, r.method] = min(seconds, times.get((number, r.method), np.inf))
+        runs.setdefault((number, r.method), []).append(min(reached, default=np.inf) + (r.build_seconds or 0.0))
         if r.info.get("between"):
             choosers[number] = r.method, r.info
     found = []
     for number, (chooser, info) in sorted(choosers.items()):
-        taken = [times.get((number, method), np.nan) for method in (*str(info.get("between", "")).split(), chooser)]
-        if len(taken) == 3 and not np.isnan(taken).any():
-            features = str(info.get("features", "")).split()
-            found.append(Measured(number, tuple(float(word) for word in features), *taken))
+        taken = [runs.get((number, method), []) for method in (*str(info.get("between", "")).split(), chooser)]
+        if len(taken) == 3 and all(taken):
+            features = tuple(float(word) for word in str(info.get("features", "")).split())
+            found.append(Measured(number, features, *map(min, taken), _noise(min(taken[:2], key=min))))
     return found
+
+
+def _noise(runs: Sequence[float]) -> float:
+    halves = [min(runs[k::2], default=np.inf) for k in (0, 1)]
+    return halves[0] / halves[1] if max(halves) < np.inf else np.nan
 
 
 def fit(problems: Iterable[Measured]) -> Array:

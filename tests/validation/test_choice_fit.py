@@ -53,6 +53,10 @@ def test_regret_is_read_from_the_records_of_a_run():
     assert np.isnan(none.regret)
     records[0].info["features"] = ""  # no model made the choice: judged all the same
     assert measured(records, 1e-6)[0].regret == 1.5
+    assert np.isnan(one.noise)
+    again = [record("newton_augmented", seconds) for seconds in (3.0, 2.4, 5.0)]
+    (one,) = measured([*records, *again], 1e-6)
+    assert (one.second, one.noise) == (2.0, 2.0 / 3.0)
 
 
 def test_a_run_without_the_family_is_refused_in_one_line(tmp_path):
