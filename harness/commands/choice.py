@@ -32,9 +32,7 @@ def main(arguments: Sequence[str]) -> int:
         noise = [one.noise for one in problems if not np.isnan(one.noise)]
         if noise:
             most = np.quantile(noise, 0.95, method="higher")
-            print(
-                f"  to {accuracy:.0e}, the better of the two beside itself, by half of the runs: {most:.2f} at 95 %"
-            )
+            print(f"  to {accuracy:.0e}, the better of the two beside itself, by half of the runs: {most:.2f} at 95 %")
     if not fitted:
         print("nothing to fit: of none of these in even blocks of four a model made the choice")
         return 0
