@@ -59,7 +59,8 @@ def measured(records: Sequence[Record], accuracy: float) -> list[Measured]:
         taken = [runs.get((number, method), []) for method in (*str(info.get("between", "")).split(), chooser)]
         if len(taken) == 3 and all(taken):
             features = tuple(float(word) for word in str(info.get("features", "")).split())
-            found.append(Measured(number, features, *map(min, taken), _noise(min(taken[:2], key=min))))
+            first, second, own = map(min, taken)
+            found.append(Measured(number, features, first, second, own, _noise(min(taken[:2], key=min))))
     return found
 
 
