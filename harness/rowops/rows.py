@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from numba.extending import overload
 
 # Reordering of sums is harmless; infinities and NaN keep their meaning (thresholds use one, checks need the other).
-# A loop that sums does not write: else the compiler makes two of it, one for arrays that lie within 128 bytes of each
-# other, and which of the two orders a sum of few numbers has depends on where the memory was free.
+# A loop that sums does not write. With both in one the last bit of Newton's steps on 5 columns depended on where memory
+# was free, in 66 of 9,000 solves, and apart in none: such a loop is probably compiled twice, for arrays that are close.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 

@@ -66,8 +66,8 @@ def writes_and_sums(loop) -> bool:
 
 @pytest.mark.parametrize("room", ["harness", "solvers"])
 def test_no_loop_that_may_reorder_its_sum_writes_too(room):
-    """Of such a loop there are two, the second for arrays that lie close together: with few columns the bits of
-    Newton's steps depended on where memory was free, once in 150 solves."""
+    """With few columns the bits of Newton's steps depended on where memory was free, once in 150 solves, while it did
+    (`rowops/rows.py`)."""
     found = [
         f"{name}, line {loop.lineno}"
         for name, function, how in kernels(room)
