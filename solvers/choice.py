@@ -13,8 +13,9 @@ descent could start at the bound, and constants of `auto` were chosen with an ey
 there flatters. NEWTON is of the even blocks among all 320, on a busy machine; its first number is by another run of
 them on a quieter one, for the 85 problems that the model chooses for. So are the last numbers of both, for dense rows
 about as many as columns: 3 problems, on which Newton took up to 6 times as long as predicted. Fitted to that run alone,
-COEFFICIENTS were wrong on 2 of the 85, where these are on 9, and on 7 of 76 in the odd blocks, where these are on 3. On
-the odd blocks NEWTON is off by a factor of 2.1 (one standard deviation). To judge and to fit again:
+COEFFICIENTS were wrong by 1.4 or more on 2 of the 85, where these, without the last, are on 9, and on 7 of the 76 in
+the odd blocks that were timed by then, where these are on 3. On those NEWTON is off by a factor of 2.2 (one standard
+deviation; by 1.4 too low on average). To judge and to fit again:
 
     marginbench run experiment=choice
     marginbench choice results/latest
