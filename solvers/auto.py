@@ -18,8 +18,8 @@ Costs         in nanoseconds, from counts alone, so that the choice is the same 
                             times as long; from D = 200 on it is up to 30 times too large.
 
 Each iterate says which solver made it, why, and what the choice was made from and between (`picked`, `why`,
-`features`, `between`); features are told where the model chose. A problem may be solved in a fifth of a millisecond:
-what the first iterate does not need is made after it.
+`features`, `between`); features are told where the model chose. A problem may be solved in a tenth of a millisecond:
+what an iterate does not need is made after it.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,8 @@ from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Iterate, Solver, Start
 from marginbench.harness.rowops import CSR
 from marginbench.solvers.choice import COEFFICIENTS, advantage, features_of, newton_nanoseconds
-from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
+from marginbench.solvers.coordinate_descent.descent import at_bound
+from marginbench.solvers.coordinate_descent.solver import AT_BOUND, CoordinateDescent
 from marginbench.solvers.newton.augmented import NewtonAugmented, rows_of_numbers
 from marginbench.solvers.newton.rounding import EPSILON, FELT
 from marginbench.solvers.newton.systems import DIRECT, FACTORISED, direct_by_cost, reach_of
@@ -85,6 +86,15 @@ than a digit away: Newton has to begin first (spambase_standard at C = 0.01 was 
 it: 0.62 of the time to 1e-3, 1.08 of that to 1e-6)."""
 BETWEEN = "coordinate_descent newton_augmented"
 """The two, in the order of `advantage`: noted beside the features, so that a choice can be judged from records."""
+SPARED = 1e5
+"""Nanoseconds that coordinate descent may take before it is asked whether it is slow: no Newton solve is as short."""
+FIRST = AT_BOUND | {
+    "picked": "coordinate_descent",
+    "why": "at so small a C alpha = u is worth a look before anything is chosen",
+    "features": "",
+    "between": BETWEEN,
+}
+"""Told with the first iterate where that is alpha = u: one pass, often the answer, and nothing else is made for it."""
 WRITTEN = " ".join(["%.6g"] * len(COEFFICIENTS))
 """The features, beside an iterate: `repr` takes longer."""
 
@@ -132,8 +142,11 @@ class Auto(Solver):
             yield from (labelled(iterate, picked, reason) for iterate in made)
             return
         assert isinstance(program, BoxDual)
+        w = at_bound(program) if start is None else None
+        if w is not None:
+            yield Iterate(program.upper, w, info=FIRST, look=True)
         against = NewtonAugmented(self.seed).refuses(program) if program.curvature.any() else None
-        reach, known, costs = reach_of(program), "", None  # costs: made where the first iterate is not the answer
+        reach, known, costs = reach_of(program), "", None
         if against or (near := begins_near(program, reach)):
             descent_first, why = True, against or near
         else:
@@ -141,9 +154,11 @@ class Auto(Solver):
             descent_first, why = first_choice(program, given)
             known = WRITTEN % given
         if descent_first:
-            for iterate in CoordinateDescent(self.seed).iterates(program, start):
+            for iterate in CoordinateDescent(self.seed).descend(program, start, w):
                 rounded = bool(iterate.claim) and not against and rounding_is_felt(program, iterate)
                 yield labelled(replace(iterate, claim="") if rounded else iterate, "coordinate_descent", why, known)
+                if costs is None and not rounded and visits_cost(program, iterate.info["visits"]) < SPARED:
+                    continue
                 costs = costs or Costs(program, reach)
                 verdict = ROUNDED if rounded else "" if against else costs.slow(iterate)
                 if verdict:
@@ -188,6 +203,12 @@ def first_choice(program: BoxDual, given: tuple[float, ...]) -> tuple[bool, str]
     return False, f"Newton is predicted to take {1.0 / times:.2g} times as long as coordinate descent"
 
 
+def visits_cost(program: BoxDual, visits: int) -> float:
+    """Nanoseconds of coordinate descent."""
+    entry = 2.5 if isinstance(program.rows, CSR) else 1.0
+    return visits * (entry * program.nnz / program.n + 40.0)
+
+
 class Costs:
     """What coordinate descent and Newton cost, in nanoseconds from counts alone."""
 
@@ -198,8 +219,8 @@ class Costs:
         self.most_visits = self.share * program.d * size
         by_products = direct_by_cost(program.n, program.d, program.nnz, sparse, reach) == 0
         self.near = NEAR if self.large or by_products else NEAR_ENOUGH
-        entry, passes, each = (2.5, 40.0, 200.0) if sparse else (1.0, 20.0, 100.0)
-        self.row = entry * program.nnz / program.n + 40.0
+        passes, each = (40.0, 200.0) if sparse else (20.0, 100.0)
+        self.row = visits_cost(program, 1)
         counted = passes * program.nnz + each * program.n + FACTORISED * size**3 + 6e5
         predicted = newton_nanoseconds(features_of(program, reach))
         if program.equality:

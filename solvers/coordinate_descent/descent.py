@@ -242,14 +242,15 @@ def is_hinge(program: BoxDual) -> bool:
     return not program.equality and float(program.upper.max()) < np.inf and not program.curvature.any()
 
 
-def at_bound(program: BoxDual, team: Team) -> Array | None:
+def at_bound(program: BoxDual) -> Array | None:
     """w(u), if it is so short that most rows will end with alpha_i = u_i: that is where to begin. One pass."""
     w = np.zeros(program.d)
     if not is_hinge(program):
         return None
     if not length_at_bound(program.rows, program.y, program.upper, w, min(program.n, SAMPLE)) < SHORTER:
         return None
-    team.combine(program.rows, program.y, program.upper, w)
+    with Team(program.threads) as team:
+        team.combine(program.rows, program.y, program.upper, w)
     return w
 
 

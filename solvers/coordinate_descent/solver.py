@@ -47,6 +47,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from marginbench.harness.model.kernel_dual import KernelDual
+from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Claim, Compiled, Iterate, Start
 from marginbench.harness.rowops import Team
@@ -102,10 +103,14 @@ class CoordinateDescent(Compiled):
             yield from descend(program, self.seed, start)
             return
         assert isinstance(program, BoxDual)
+        w = at_bound(program) if start is None else None
+        if w is not None:
+            yield Iterate(program.upper, w, info=AT_BOUND, look=True)  # nothing else is made for it
+        yield from self.descend(program, start, w)
+
+    def descend(self, program: BoxDual, start: Start | None, w: Array | None) -> Iterator[Iterate]:
+        """From a start, or from alpha = u where w is w(u) (`at_bound`), or from 0."""
         with Team(program.threads) as team:
-            w = at_bound(program, team) if start is None else None
-            if w is not None:
-                yield Iterate(program.upper, w, info=AT_BOUND, look=True)  # nothing else is made for it
             state = Descent(program, self.seed, team)
             if start is not None:
                 state.begin(start)

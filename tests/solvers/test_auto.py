@@ -15,6 +15,7 @@ from marginbench.harness.model.programs import BoxDual
 from marginbench.harness.model.solver import Iterate
 from marginbench.solvers.auto import BELIEVED_AFTER, NEAR_BOUND, STALLED, WHERE_PREDICTED, Auto, Costs
 from marginbench.solvers.choice import COEFFICIENTS, advantage, features_of
+from marginbench.solvers.coordinate_descent.solver import CoordinateDescent
 from marginbench.solvers.newton.augmented import NewtonAugmented
 from marginbench.solvers.newton.systems import FACTORISED, reach_of
 
@@ -133,6 +134,18 @@ def test_where_C_is_so_small_that_margins_cannot_reach_1_coordinate_descent_begi
     assert first.info["why"].startswith("at so small a C")
     assert gap(problem, first) < 1e-9
     assert first.info["between"] == "coordinate_descent newton_augmented"  # for who judges the choice
+
+
+def test_alpha_at_its_bound_is_proposed_before_anything_is_chosen(monkeypatch):
+    program = program_of(random_problem(7, n=300, d=5, C=1e-6, bias="none"))
+    with monkeypatch.context() as patch:
+        patch.setattr("marginbench.solvers.auto.reach_of", lambda program: 1 / 0)
+        first = next(iter(Auto().iterates(program)))
+    alone = next(iter(CoordinateDescent().iterates(program)))
+    np.testing.assert_array_equal(first.x, alone.x)
+    np.testing.assert_array_equal(first.dual, alone.dual)
+    assert first.info["picked"] == "coordinate_descent"
+    assert [i.info["picked"] for i in Auto().iterates(program)][-1] == "coordinate_descent"
 
 
 def test_where_the_model_chooses_it_says_what_from():

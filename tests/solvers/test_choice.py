@@ -41,8 +41,8 @@ def test_reach_is_how_far_the_first_step_goes_beyond_the_box():
 
 
 def test_reach_is_that_of_all_rows_in_whatever_order_they_come():
-    X, y = np.ones((1000, 2)), np.resize([1.0, -1.0], 1000)
-    X[:300] = 0.0
+    X, y = np.ones((3200, 2)), np.resize([1.0, -1.0], 3200)
+    X[:960] = 0.0
     for rows in (X, X[::-1].copy(), sp.csr_array(X)):
         np.testing.assert_allclose(reach_of(program_of(Problem(rows, y, 0.5, "none"))), 0.7, rtol=1e-12)
 

@@ -11,7 +11,7 @@ from problems import random_problem
 from marginbench.datasets.generators import one_hot
 from marginbench.harness.model.problem import Problem
 from marginbench.harness.model.programs import BoxDual
-from marginbench.harness.rowops import ALONE, best_length, rows_of
+from marginbench.harness.rowops import best_length, rows_of
 from marginbench.solvers.auto import Auto
 from marginbench.solvers.coordinate_descent.descent import Descent, at_bound
 from marginbench.solvers.coordinate_descent.faces import Face, minimise_on_face, projected_search
@@ -202,7 +202,7 @@ def test_from_the_bound_rows_with_larger_margins_are_found_and_worked_on():
     X, y = rng.normal(size=(2000, 5)), np.resize([1.0, -1.0], 2000)
     X[:20] *= 60.0  # a few long rows leave the bound
     program = program_of(problem := Problem(sp.csr_array(X), y, 1e-4, "none"))
-    assert at_bound(program, ALONE) is not None
+    assert at_bound(program) is not None
     made = [(i.info["active"], gap(problem, i)) for i in islice(CoordinateDescent().iterates(program), 40)]
     assert made[0][1] > 1e-3
     assert max(active for active, _ in made) < 200
@@ -217,7 +217,7 @@ def test_where_w_at_the_bound_is_too_long_the_start_is_0(lopsided):
         X, y[:1500] = np.abs(X), 1.0
     else:
         X += 3.0 * y[:, None]
-    assert at_bound(program_of(Problem(X, y, 1e-2, "none")), ALONE) is None
+    assert at_bound(program_of(Problem(X, y, 1e-2, "none"))) is None
 
 
 def test_multipliers_whose_squares_overflow_break_no_larger_step():
