@@ -43,7 +43,7 @@ from marginbench.harness.model.needs import Need, numbers_need, system_need
 from marginbench.harness.model.problem import Array
 from marginbench.harness.model.programs import BoxDual, Program
 from marginbench.harness.model.solver import Compiled, Iterate, Start
-from marginbench.harness.rowops import CSR, Dense, Team, combine
+from marginbench.harness.rowops import CSR, Dense, Team, combine, pass_cost
 from marginbench.solvers.newton.all_rows import SMALLEST_H, Rounds, rounds_on_all_rows, widest
 from marginbench.solvers.newton.gram import add_triangle, products
 from marginbench.solvers.newton.landing import landed
@@ -60,6 +60,10 @@ NUMBERS = 7
 """For each row, at the least: upper, curvature, alpha, m, dm, alpha of the round before and of the step before."""
 ROUNDING = 1e-14
 """Relative gap at which nothing is left to gain."""
+SMALL = 2e4
+"""Nanoseconds of a pass up to which a proximal step is shorter than the handing over of an iterate, which is felt after
+it (0.2 ms in a cell, caches that have gone cold): no iterate is proposed within a round there. Comparison at C = 1,
+medians of 11 in one run: 0.87 to 0.96 of the time to 1e-6, 0.79 to 0.90 to 1e-9."""
 UNKNOWN = np.inf
 """Scale of a gap that was not computed: that takes a pass over all rows."""
 
@@ -142,9 +146,11 @@ class NewtonAugmented(Compiled):
         else:
             first = start_on_samples(block, self.seed)
         best, smallest, idle = first, np.inf, 0
+        small = pass_cost(block.rows) <= SMALL
         for state, gap, scale in rounds_on_all_rows(block, first) if large else rounds_on_working_sets(block, first):
             if scale == UNKNOWN:
-                yield Iterate(state.alpha, state.theta, info={"h": state.h, "gap": np.inf})
+                if not small:
+                    yield Iterate(state.alpha, state.theta, info={"h": state.h, "gap": np.inf})
                 continue
             state, gap = stretched(block, state, gap, scale)
             idle = 0 if gap < 0.5 * smallest else idle + 1

@@ -63,11 +63,19 @@ def test_what_is_kept_for_each_row_is_few_numbers():
 @pytest.mark.parametrize("bias", BIASES)
 def test_each_proximal_step_is_an_iterate_and_better_than_the_one_before(bias):
     """Whoever needs 1e-3 need not wait for a round of two or three steps to end."""
-    problem = random_problem(4, n=400, d=10, C=1.0, bias=bias)
+    problem = random_problem(4, n=12_000, d=10, C=1.0, bias=bias)
     made = islice(NewtonAugmented().iterates(program_of(problem)), 5)
     found = [(np.isinf(iterate.info["gap"]), gap(problem, iterate)) for iterate in made]
     assert [within for within, _ in found[:2]] == [False, True]  # the start, a step within a round
     assert found[0][1] > 3.0 * found[1][1] > 9.0 * found[2][1] > 0.0
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_where_a_pass_takes_microseconds_no_iterate_is_proposed_within_a_round(bias):
+    """Handing it over takes longer than the step."""
+    made = list(NewtonAugmented().iterates(program_of(random_problem(4, n=400, d=10, C=1.0, bias=bias))))
+    assert len(made) >= 3
+    assert all(np.isfinite(iterate.info["gap"]) for iterate in made)
 
 
 @pytest.mark.parametrize("bias", BIASES)
