@@ -60,14 +60,14 @@ def exchange_pairs(H, c, beta, accuracy, most):
 
 @njit(cache=True, fastmath=False)
 def mixed(weight, S, beta, lam, alpha):
-    """alpha = sum_k beta_k weight s_k / lam"""
+    """alpha = sum_k beta_k weight s_k / lam, in the box: rounded, the beta_k may add up to more than 1."""
     alpha[:] = 0.0
     for k in range(beta.size):
         if beta[k] > 0.0:
             for i in range(alpha.size):
                 alpha[i] += beta[k] * S[k, i]
     for i in range(alpha.size):
-        alpha[i] *= weight[i] / lam
+        alpha[i] = min(alpha[i], 1.0) * (weight[i] / lam)
 
 
 def nearest(m: Array, change: Array, weight: Array, linear: float, square: float) -> float:
