@@ -9,9 +9,10 @@ Reference  Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML 2008, Algorithm 3.
 Done       when the gap of all rows, which a check computes, is at the level of rounding.
 
 Departures, each with the case that needs it:
-- Order. Runs of rows that lie side by side (about 1000 non-zeros, 16 rows at most) are visited in a random order that
-  is new in each epoch. An epoch over text costs half of one in a random order of rows, and as many epochs are needed.
-  Rows of 1000 non-zeros are runs of their own (dorothea). ||x_i||^2 is computed when a row is first met.
+- Order. Runs of rows that lie side by side (about 1000 non-zeros, 16 rows at most, 4 of small data) are visited in a
+  random order that is new in each epoch. An epoch over text costs half of one in a random order of rows, and as many
+  epochs are needed. Rows of 1000 non-zeros are runs of their own (dorothea). ||x_i||^2 is computed when a row is first
+  met.
 - Shrinking (their section 3.2). A row at a bound rests when its gradient points out of the box by more than any
   violation of the last epoch. A check gives the gap and the rows that should return. It is due when the gap of the rows
   at work has fallen tenfold, or when the epochs have grown by a third and half of all rows were visited since: few rows

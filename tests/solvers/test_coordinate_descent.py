@@ -158,9 +158,11 @@ def test_a_check_passes_over_rows_that_are_surely_at_rest(C):
     X, y = one_hot(2000, 40, 5, 0.3, 0.5, 0)
     problem = Problem(X, y, C, "none")
     state = Descent(BoxDual(X, problem.y, problem.upper, problem.curvature), seed=0)
+    fewest = 2000
     for _ in range(30):
         state.sweep()
         state.check()
+        fewest = min(fewest, state.read)
         at_work, everything = np.empty(2000, np.int32), np.empty(2000, np.int32)
         m, norm2 = np.empty(2000), state.w @ state.w
         listed, read, gap, pulled, *bounds = survey(
@@ -174,7 +176,7 @@ def test_a_check_passes_over_rows_that_are_surely_at_rest(C):
         best = best_length(m, everything, problem.upper, norm2, 0.0, 0.5, 2.0)
         values = [0.5 * t**2 * norm2 + problem.upper @ np.maximum(0.0, 1.0 - t * m) for t in (best, state.length)]
         assert values[1] == pytest.approx(values[0], rel=1e-9)
-    assert state.read < 1900
+    assert fewest < 1900
 
 
 def test_a_row_of_zeros_at_the_hard_margin_proves_that_nothing_separates_the_data():
