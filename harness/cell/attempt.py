@@ -147,6 +147,7 @@ class Attempt:
             formulation = self.formulation.at(problem.point(np.zeros(problem.n)), problem)
             program = formulation.program(problem, chosen_kind(formulation, self.solver, problem))
             if self.solver.refuses(program) is None:
+                self.solver.needs(program)  # part of building it, and compiled too: Newton's reads some rows
                 self.solver.warm_up(program)
                 if self.cell.start == "warm":
                     start = start_at(problem, problem.point(np.zeros(problem.n)))
