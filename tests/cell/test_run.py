@@ -1,7 +1,7 @@
 """A cell's verdict comes from the data: liars are found out, misfits and missing libraries are rows with a sentence."""
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from problems import random_problem
 
+from marginbench.harness.cell.attempt import Attempt
 from marginbench.harness.cell.run import run_cell
 from marginbench.harness.cell.spec import Cell, instantiate, judged_problem, make_problem
 from marginbench.harness.model.bounds import Bounds
@@ -55,11 +56,24 @@ class Absent(Says):
     requires = MappingProxyType({"no_such_library": "gpl"})
 
 
+@dataclass(frozen=True)
+class Asked(Silent):
+    """Notes what it was asked."""
+
+    asked: list = field(default_factory=list)
+
+    def needs(self, program):
+        self.asked.append("needs")
+
+    def warm_up(self, program):
+        self.asked.append("warm_up")
+
+
 @pytest.fixture(autouse=True, scope="module")
 def solvers_of_this_test():
     """The solvers above, importable as a user's module would be."""
     module = ModuleType("their_solvers")
-    for solver in (Says, Silent, Absent):
+    for solver in (Says, Silent, Absent, Asked):
         setattr(module, solver.__name__, solver)
     sys.modules["their_solvers"] = module
     yield
@@ -195,3 +209,11 @@ class TestInput:
         harness = Path(__file__).resolve().parents[2] / "harness"
         callers = {path.name for path in harness.rglob("*.py") if ".judged(" in path.read_text()}
         assert callers == {"spec.py"}
+
+
+def test_what_a_solver_needs_is_asked_for_in_its_warm_up_too():
+    """It is part of building: what it loads was in the clock of a process whose parent had not loaded it."""
+    data = random_problem(0)
+    attempt = Attempt(cell("Asked"), data.X, data.y)
+    attempt.warm_up()
+    assert attempt.solver.asked == ["needs", "warm_up"]
